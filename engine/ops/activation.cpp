@@ -2,12 +2,15 @@
 #include "ops/activation_functions.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/schema.h"
 #include "ops/unary_kernels.h"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 namespace twb {
@@ -102,6 +105,55 @@ void clipKernel(const KernelContext& ctx) {
     });
 }
 
+void pReluGradient(GradientContext& g) {
+    const GraphTensor isPositive = g.input(0) > 0;
+    if (g.isWanted(0)) g.give(0, where(isPositive, g.gradient(), g.gradient() * g.input(1)));
+    if (g.isWanted(1)) g.give(1, where(isPositive, 0, g.gradient() * g.input(0)));
+}
+
+void seluGradient(GradientContext& g) {
+    const double gamma = g.attributes().number("gamma");
+    const double least = gamma * g.attributes().number("alpha"); // results approach its negative
+    g.give(0, where(g.input() > 0, g.gradient() * gamma, g.gradient() * (g.output() + least)));
+}
+
+void softsignGradient(GradientContext& g) {
+    const GraphTensor divisor = apply("Abs", {g.input()}) + 1;
+    g.give(0, g.gradient() / (divisor * divisor));
+}
+
+void mishGradient(GradientContext& g) {
+    const GraphTensor t = apply("Tanh", {apply("Softplus", {g.input()})});
+    const GraphTensor slope = g.input() * apply("Sigmoid", {g.input()}) * (1 - t * t);
+    g.give(0, g.gradient() * (t + slope));
+}
+
+void swishGradient(GradientContext& g) {
+    const double alpha = g.attributes().number("alpha");
+    const GraphTensor gate = apply("Sigmoid", {g.input() * alpha});
+    g.give(0, g.gradient() * (gate + alpha * g.output() * (1 - gate)));
+}
+
+void hardSwishGradient(GradientContext& g) {
+    const GraphTensor between = g.gradient() * (g.input() / 3 + 0.5);
+    g.give(0, where(g.input() > 3, g.gradient(), where(g.input() < -3, 0, between)));
+}
+
+void geluGradient(GradientContext& g) {
+    const GraphTensor x = g.input();
+    if (g.attributes().text("approximate") == "tanh") {
+        constexpr double kCubic = 0.044715; // of the approximation's polynomial
+        const double factor = std::sqrt(2 / std::numbers::pi);
+        const GraphTensor square = x * x;
+        const GraphTensor t = apply("Tanh", {factor * x * (kCubic * square + 1)});
+        const GraphTensor slope = x * (1 - t * t) * (factor * (3 * kCubic * square + 1));
+        return g.give(0, g.gradient() * 0.5 * (t + 1 + slope));
+    }
+    const GraphTensor share = 0.5 * (apply("Erf", {x * std::numbers::sqrt2 * 0.5}) + 1);
+    const GraphTensor density = apply("Exp", {x * x * -0.5}) * (1 / std::sqrt(2 * std::numbers::pi));
+    g.give(0, g.gradient() * (share + x * density));
+}
+
 Op makeActivation(std::string name, int opset, std::string doc, std::string formula, double flops,
                   HostKernel kernel) {
     Op op = makeUnary(std::move(name), "Activation", opset, std::move(doc), std::move(formula), kFloats,
@@ -122,6 +174,9 @@ void addRectifiers(std::vector<Op>& table) {
                               "Y = X < 0 ? alpha · X : X", 2, viaFloat<alphaKernel<element::LeakyRelu>>);
     leaky.element = {"LeakyRelu", {"alpha"}};
     leaky.torch = "F.leaky_relu({0}, {alpha})";
+    leaky.gradient = [](GradientContext& g) {
+        g.give(0, where(g.input() > 0, g.gradient(), g.gradient() * g.attributes().number("alpha")));
+    };
     leaky.attributes = {numberAttribute("alpha", 0.01, "Slope below 0")};
     table.push_back(std::move(leaky));
 
@@ -129,6 +184,7 @@ void addRectifiers(std::vector<Op>& table) {
                       "Y = X < 0 ? slope · X : X");
     prelu.element = {"PRelu"};
     prelu.torch = "torch.where({0} < 0, {1} * {0}, {0})";
+    prelu.gradient = pReluGradient;
     prelu.inputs = {port("X", "self", kMatrixTypes, "T"), port("slope", "weight", kMatrixTypes, "T")};
     prelu.outputs = {port("Y", "", kMatrixTypes, "T")};
     prelu.elementwise = true;
@@ -144,6 +200,9 @@ void addRectifiers(std::vector<Op>& table) {
                        viaFloat<alphaKernel<element::ThresholdedRelu>>);
     thresholded.element = {"ThresholdedRelu", {"alpha"}};
     thresholded.torch = "torch.where({0} > {alpha}, {0}, 0)";
+    thresholded.gradient = [](GradientContext& g) {
+        g.give(0, where(g.input() > g.attributes().number("alpha"), g.gradient()));
+    };
     thresholded.attributes = {numberAttribute("alpha", 1, "Threshold")};
     table.push_back(std::move(thresholded));
 
@@ -159,12 +218,19 @@ void addRectifiers(std::vector<Op>& table) {
     high.defaultValue.reset();
     clip.attributes = {std::move(low), std::move(high)};
     clip.infer = inferClip;
+    clip.gradient = [](GradientContext& g) {
+        // PyTorch's clamp passes the gradient at the bounds, too.
+        g.give(0, where(isEqual(g.output(), g.input()), g.gradient()));
+    };
     table.push_back(std::move(clip));
 
     Op shrink = makeUnary(
         "Shrink", "Activation", 9, "Sets numbers near 0 to 0 and moves others towards 0 by bias",
         "Y = X < −lambd ? X + bias : X > lambd ? X − bias : 0", kNumbers, 3, viaFloat<shrinkKernel>);
     shrink.element = {"Shrink", {"bias", "lambd"}};
+    shrink.gradient = [](GradientContext& g) {
+        g.give(0, where(apply("Abs", {g.input()}) > g.attributes().number("lambd"), g.gradient()));
+    };
     shrink.inputs[0].name = "input";
     shrink.outputs[0].name = "output";
     shrink.attributes = {numberAttribute("bias", 0, "Distance by which numbers move towards 0"),
@@ -178,12 +244,17 @@ void addExponentialUnits(std::vector<Op>& table) {
                             viaFloat<alphaKernel<element::Elu>>);
     elu.element = {"Elu", {"alpha"}};
     elu.torch = "F.elu({0}, {alpha})";
+    elu.gradient = [](GradientContext& g) {
+        g.give(0, where(g.input() > 0, g.gradient(),
+                        g.gradient() * (g.output() + g.attributes().number("alpha"))));
+    };
     elu.attributes = {numberAttribute("alpha", 1, "Results approach −alpha")};
     table.push_back(std::move(elu));
 
     Op selu = makeActivation("Selu", 22, "Self-normalising exponential linear unit",
                              "Y = gamma · (X > 0 ? X : alpha · (e ^ X − 1))", 12, viaFloat<seluKernel>);
     selu.element = {"Selu", {"alpha", "gamma"}};
+    selu.gradient = seluGradient;
     selu.attributes = {numberAttribute("alpha", 1.67326319217681884765625, "Factor of the exponential part"),
                        numberAttribute("gamma", 1.05070102214813232421875, "Factor of everything")};
     table.push_back(std::move(selu));
@@ -193,6 +264,10 @@ void addExponentialUnits(std::vector<Op>& table) {
                              alphaKernel<element::Celu>);
     celu.element = {"Celu", {"alpha"}};
     celu.torch = "F.celu({0}, {alpha})";
+    celu.gradient = [](GradientContext& g) {
+        g.give(0, where(g.input() > 0, g.gradient(),
+                        g.gradient() * (g.output() / g.attributes().number("alpha") + 1)));
+    };
     celu.inputs[0].types = DTypeSet{DType::f32};
     celu.outputs[0].types = DTypeSet{DType::f32};
     celu.attributes = {numberAttribute("alpha", 1, "Results approach −alpha")};
@@ -202,19 +277,25 @@ void addExponentialUnits(std::vector<Op>& table) {
                                    viaFloat<unaryFloatKernel<element::Softplus>>));
     table.back().element = {"Softplus"};
     table.back().torch = "F.softplus({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, g.gradient() * apply("Sigmoid", {g.input()}));
+    };
     table.push_back(makeActivation("Softsign", 22, "Maps numbers into −1 … 1", "Y = X / (1 + |X|)", 3,
                                    viaFloat<unaryFloatKernel<element::Softsign>>));
     table.back().element = {"Softsign"};
     table.back().torch = "F.softsign({0})";
+    table.back().gradient = softsignGradient;
     table.push_back(makeActivation("Mish", 22, "Self-regularised smooth activation",
                                    "Y = X · tanh(ln(1 + e ^ X))", 40,
                                    viaFloat<unaryFloatKernel<element::Mish>>));
     table.back().element = {"Mish"};
     table.back().torch = "F.mish({0})";
+    table.back().gradient = mishGradient;
     // In ONNX since opset 24.
     Op swish = makeActivation("Swish", 24, "Smooth activation; with alpha 1 PyTorch's SiLU",
                               "Y = X · sigmoid(alpha · X)", 14, viaFloat<alphaKernel<element::Swish>>);
     swish.element = {"Swish", {"alpha"}};
+    swish.gradient = swishGradient;
     swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
     table.push_back(std::move(swish));
 
@@ -222,6 +303,10 @@ void addExponentialUnits(std::vector<Op>& table) {
                                     "Y = max(0, min(1, alpha · X + beta))", 4, viaFloat<hardSigmoidKernel>);
     hardSigmoid.element = {"HardSigmoid", {"alpha", "beta"}};
     hardSigmoid.torch = "torch.clamp({alpha} * {0} + {beta}, 0, 1)";
+    hardSigmoid.gradient = [](GradientContext& g) {
+        g.give(0, where(apply("And", {g.output() > 0, g.output() < 1}),
+                        g.gradient() * g.attributes().number("alpha")));
+    };
     hardSigmoid.attributes = {numberAttribute("alpha", 0.2, "Slope"),
                               numberAttribute("beta", 0.5, "Result at 0")};
     table.push_back(std::move(hardSigmoid));
@@ -230,6 +315,7 @@ void addExponentialUnits(std::vector<Op>& table) {
                                    viaFloat<unaryFloatKernel<element::HardSwish>>));
     table.back().element = {"HardSwish"};
     table.back().torch = "F.hardswish({0})";
+    table.back().gradient = hardSwishGradient;
 }
 
 } // namespace
@@ -239,11 +325,13 @@ void addActivations(std::vector<Op>& table) {
                               kSigned, 1, viaFloat<unaryNumberKernel<element::Relu>>));
     table.back().element = {"Relu"};
     table.back().torch = "torch.relu({0})";
+    table.back().gradient = [](GradientContext& g) { g.give(0, where(g.output() > 0, g.gradient())); };
 
     Op gelu = makeUnary("Gelu", "Activation", 20, "Gaussian error linear unit",
                         "Y = X / 2 · (1 + erf(X / √2))", kFloats, 20, viaFloat<geluKernel>);
     gelu.element = {"Gelu", {"approximate"}};
     gelu.torch = "F.gelu({0}, approximate={approximate})";
+    gelu.gradient = geluGradient;
     gelu.attributes = {choiceAttribute("approximate", "none", {"none", "tanh"},
                                        "none: by the error function; tanh: the approximation by tanh")};
     gelu.tolerance = {1e-6, 1e-6};
@@ -253,6 +341,7 @@ void addActivations(std::vector<Op>& table) {
                            kFloats, 12, viaFloat<unaryFloatKernel<element::Sigmoid>>);
     sigmoid.element = {"Sigmoid"};
     sigmoid.torch = "torch.sigmoid({0})";
+    sigmoid.gradient = [](GradientContext& g) { g.give(0, g.gradient() * g.output() * (1 - g.output())); };
     sigmoid.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(sigmoid));
 
@@ -260,6 +349,7 @@ void addActivations(std::vector<Op>& table) {
                         viaFloat<unaryFloatKernel<element::Tanh>>);
     tanh.element = {"Tanh"};
     tanh.torch = "torch.tanh({0})";
+    tanh.gradient = [](GradientContext& g) { g.give(0, g.gradient() * (1 - g.output() * g.output())); };
     tanh.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(tanh));
 

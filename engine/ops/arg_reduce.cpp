@@ -55,6 +55,7 @@ Op makeArg(std::string name, std::string doc, std::string formula, HostKernel ke
     op.infer = inferArg;
     op.cost = argCost;
     op.kernel = kernel;
+    op.noGradient = "gives indices";
     return op;
 }
 

@@ -4,6 +4,7 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/schema.h"
 
 namespace twb {
@@ -48,6 +49,7 @@ void addCast(std::vector<Op>& table) {
     const AttributeSpec saturate = flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here");
     cast.attributes = {dtypeAttribute("to", "f32", kAll, "Type to convert to"), saturate};
     cast.infer = inferCast;
+    cast.gradient = [](GradientContext& g) { g.give(0, twb::cast(g.gradient(), g.input().type().dtype)); };
     cast.kernel = castKernel;
     table.push_back(std::move(cast));
 
@@ -57,6 +59,7 @@ void addCast(std::vector<Op>& table) {
     like.outputs = {port("output", "", kAll)};
     like.attributes = {saturate};
     like.infer = inferCastLike;
+    like.gradient = [](GradientContext& g) { g.give(0, twb::cast(g.gradient(), g.input().type().dtype)); };
     like.cost = castLikeCost;
     like.kernel = castKernel;
     table.push_back(std::move(like));

@@ -2,6 +2,7 @@
 #include "backends/cpu/strided.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/host_number.h"
 #include "ops/reduction_rules.h"
 #include "ops/schema.h"
@@ -92,6 +93,12 @@ void addCumSum(std::vector<Op>& table) {
                      flagAttribute("reverse", false, "Sum from the end")};
     op.tolerance = {1e-6, 1e-6};
     op.infer = inferCumSum;
+    op.gradient = [](GradientContext& g) {
+        g.give(0, apply("CumSum", {g.gradient()},
+                        {{"axis", static_cast<std::int64_t>(*g.number(1))},
+                         {"exclusive", g.attributes().flag("exclusive")},
+                         {"reverse", !g.attributes().flag("reverse")}}));
+    };
     table.push_back(std::move(op));
 }
 

@@ -1,6 +1,7 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/host_number.h"
 #include "ops/philox.h"
 #include "ops/schema.h"
@@ -58,6 +59,13 @@ void dropoutKernel(const KernelContext& ctx) {
     });
 }
 
+void dropoutGradient(GradientContext& g) {
+    const bool training = g.input(2) ? *g.number(2) != 0 : g.attributes().flag("training_mode");
+    if (!training) return g.give(0, g.gradient());
+    const double ratio = g.number(1).value_or(0);
+    g.give(0, where(g.output(1), g.gradient() * (ratio < 1 ? 1 / (1 - ratio) : 0)));
+}
+
 } // namespace
 
 void addDropout(std::vector<Op>& table) {
@@ -77,6 +85,7 @@ void addDropout(std::vector<Op>& table) {
                      integerAttribute("seed", 0, "The same seed drops the same elements on every device")};
     op.tolerance = {1.2e-7, 0};
     op.infer = inferDropout;
+    op.gradient = dropoutGradient;
     table.push_back(std::move(op));
 }
 

@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/einsum_terms.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/matmul.h"
 #include "ops/reduction_rules.h"
 #include "ops/schema.h"
@@ -11,6 +12,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
+#include <string>
 
 namespace twb {
 namespace {
@@ -134,6 +138,54 @@ void einsumKernel(const KernelContext& ctx) {
     convertElements(result.view(), out);
 }
 
+/// The gradient of an operand is an einsum of the gradient of the result with the other operands. An axis
+/// that only this operand has was summed, so the gradient is repeated along it.
+void einsumGradient(GradientContext& g) {
+    std::vector<int> ranks;
+    for (int i = 0; i < g.inputCount(); ++i) ranks.push_back(g.input(i).shape().rank());
+    const EinsumEquation equation = parseEinsum(g.attributes().text("equation"), ranks);
+    std::map<EinsumLabel, char> letters;
+    const auto letterOf = [&](EinsumLabel label) {
+        const auto n = static_cast<int>(letters.size());
+        if (n == 52 && !letters.contains(label)) g.refuse("Einsum has no gradient for more than 52 axes");
+        return letters.try_emplace(label, static_cast<char>(n < 26 ? 'a' + n : 'A' + n - 26)).first->second;
+    };
+    const auto term = [&](const std::vector<EinsumLabel>& labels) {
+        std::string out;
+        for (const EinsumLabel label : labels) out += letterOf(label);
+        return out;
+    };
+    for (int i = 0; i < g.inputCount(); ++i) {
+        if (!g.isWanted(i)) continue;
+        const std::vector<EinsumLabel>& own = equation.operands[static_cast<std::size_t>(i)];
+        if (std::set<EinsumLabel>(own.begin(), own.end()).size() < own.size())
+            g.refuse("Einsum has no gradient for a diagonal in this version");
+        std::vector<GraphTensor> operands{g.gradient()};
+        std::string text = term(equation.result);
+        std::set<EinsumLabel> others(equation.result.begin(), equation.result.end());
+        for (int other = 0; other < g.inputCount(); ++other) {
+            if (other == i) continue;
+            const std::vector<EinsumLabel>& labels = equation.operands[static_cast<std::size_t>(other)];
+            operands.push_back(g.input(other));
+            text += "," + term(labels);
+            others.insert(labels.begin(), labels.end());
+        }
+        std::vector<EinsumLabel> shared;
+        for (const EinsumLabel label : own)
+            if (others.contains(label)) shared.push_back(label);
+        GraphTensor out = g.add("Einsum", operands, {{"equation", text + "->" + term(shared)}});
+        std::vector<std::int64_t> kept;
+        std::vector<std::int64_t> repeated;
+        int at = 0;
+        for (std::size_t axis = 0; axis < own.size(); ++axis) {
+            const bool isShared = others.contains(own[axis]);
+            kept.push_back(isShared ? out.shape()[at++] : 1);
+            repeated.push_back(isShared ? kept.back() : g.input(i).shape()[static_cast<int>(axis)]);
+        }
+        g.give(i, expand(reshape(out, Shape(std::move(kept))), Shape(std::move(repeated))));
+    }
+}
+
 } // namespace
 
 void addEinsum(std::vector<Op>& table) {
@@ -153,6 +205,7 @@ void addEinsum(std::vector<Op>& table) {
     op.infer = inferEinsum;
     op.cost = einsumCost;
     op.kernel = viaFloat<einsumKernel>;
+    op.gradient = einsumGradient;
     table.push_back(std::move(op));
 }
 

@@ -1,4 +1,5 @@
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
@@ -164,6 +165,29 @@ void gatherNDKernel(const KernelContext& ctx) {
     });
 }
 
+/// Elements that were taken several times get the sum of their gradients.
+void gatherGradient(GradientContext& g) {
+    Shape flat = g.input(0).shape();
+    const std::int64_t given = g.attributes().integer("axis");
+    const int axis = static_cast<int>(given < 0 ? given + flat.rank() : given);
+    Shape line(std::vector<std::int64_t>(static_cast<std::size_t>(flat.rank()), 1));
+    flat[axis] = line[axis] = g.input(1).shape().elementCount();
+    const GraphTensor places = expand(reshape(g.input(1), line), flat);
+    g.give(0, apply("ScatterElements", {zerosLike(g.input(0)), places, reshape(g.gradient(), flat)},
+                    {{"axis", std::int64_t{axis}}, {"reduction", "add"}}));
+}
+
+void gatherElementsGradient(GradientContext& g) {
+    g.give(0, apply("ScatterElements", {zerosLike(g.input(0)), g.input(1), g.gradient()},
+                    {{"axis", g.attributes().integer("axis")}, {"reduction", "add"}}));
+}
+
+void gatherNDGradient(GradientContext& g) {
+    if (g.attributes().integer("batch_dims") != 0)
+        g.refuse("GatherND has no gradient for batch_dims in this version");
+    g.give(0, apply("ScatterND", {zerosLike(g.input(0)), g.input(1), g.gradient()}, {{"reduction", "add"}}));
+}
+
 Op makeGather(std::string name, std::string doc, std::string formula, DTypeSet indexTypes) {
     Op op = makeOp(std::move(name), "Indexing", 13, std::move(doc), std::move(formula));
     op.inputs = {port("data", "self", kAll, "T"), port("indices", "index", indexTypes)};
@@ -180,6 +204,7 @@ void addGatherOps(std::vector<Op>& table) {
     gather.attributes = {integerAttribute("axis", 0, "The axis that is indexed, negative from the end")};
     gather.infer = inferGather;
     gather.kernel = gatherKernel;
+    gather.gradient = gatherGradient;
     table.push_back(std::move(gather));
 
     Op elements = makeGather("GatherElements", "Takes one element along an axis for each index",
@@ -187,6 +212,7 @@ void addGatherOps(std::vector<Op>& table) {
     elements.attributes = {integerAttribute("axis", 0, "The axis that is indexed, negative from the end")};
     elements.infer = inferGatherElements;
     elements.kernel = gatherElementsKernel;
+    elements.gradient = gatherElementsGradient;
     table.push_back(std::move(elements));
 
     Op nd =
@@ -198,6 +224,7 @@ void addGatherOps(std::vector<Op>& table) {
     nd.attributes = {std::move(batch)};
     nd.infer = inferGatherND;
     nd.kernel = gatherNDKernel;
+    nd.gradient = gatherNDGradient;
     table.push_back(std::move(nd));
 }
 

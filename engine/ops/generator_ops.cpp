@@ -246,6 +246,7 @@ void addGenerators(std::vector<Op>& table) {
         return streamingCost({}, outputs, 0);
     };
     eye.kernel = eyeLikeKernel;
+    eye.noGradient = "reads only the type of its input";
     table.push_back(std::move(eye));
 }
 

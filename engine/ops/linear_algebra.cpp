@@ -4,6 +4,7 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/matmul.h"
 #include "ops/schema.h"
 
@@ -311,6 +312,41 @@ void gemmKernel(const KernelContext& ctx) {
     withMatrixType(ctx.outputs[0].dtype, [&](auto zero) { gemmOf<decltype(zero)>(ctx); });
 }
 
+/// dA = dY × Bᵀ and dB = Aᵀ × dY, with a vector as a matrix of one row or column, as in the product.
+void matMulGradient(GradientContext& g) {
+    const auto matrixOf = [](GraphTensor tensor, bool isRow) {
+        const Shape& shape = tensor.shape();
+        if (shape.rank() > 1) return tensor;
+        return reshape(tensor, isRow ? Shape{1, shape[0]} : Shape{shape[0], 1});
+    };
+    const GraphTensor a = matrixOf(g.input(0), true);
+    const GraphTensor b = matrixOf(g.input(1), false);
+    std::vector<std::int64_t> sizes = g.gradient().shape().dims();
+    if (g.input(1).shape().rank() == 1) sizes.push_back(1);
+    if (g.input(0).shape().rank() == 1) sizes.insert(sizes.end() - 1, 1);
+    const GraphTensor dy = reshape(g.gradient(), Shape(std::move(sizes)));
+    if (g.isWanted(0))
+        g.give(0, reshape(sumTo(apply("MatMul", {dy, swapLast(b)}), a.shape()), g.input(0).shape()));
+    if (g.isWanted(1))
+        g.give(1, reshape(sumTo(apply("MatMul", {swapLast(a), dy}), b.shape()), g.input(1).shape()));
+}
+
+void gemmGradient(GradientContext& g) {
+    const bool transA = g.attributes().flag("transA");
+    const bool transB = g.attributes().flag("transB");
+    const GraphTensor dy = g.gradient();
+    const auto product = [&](GraphTensor left, bool transLeft, GraphTensor right, bool transRight) {
+        return apply(
+            "Gemm", {left, right},
+            {{"transA", transLeft}, {"transB", transRight}, {"alpha", g.attributes().number("alpha")}});
+    };
+    if (g.isWanted(0))
+        g.give(0, transA ? product(g.input(1), transB, dy, true) : product(dy, false, g.input(1), !transB));
+    if (g.isWanted(1))
+        g.give(1, transB ? product(dy, true, g.input(0), transA) : product(g.input(0), !transA, dy, false));
+    if (g.isWanted(2)) g.give(2, dy * g.attributes().number("beta"));
+}
+
 } // namespace
 
 void addLinearAlgebra(std::vector<Op>& table) {
@@ -324,6 +360,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     matMul.infer = inferMatMul;
     matMul.cost = matMulCost;
     matMul.kernel = viaFloat<matMulKernel>;
+    matMul.gradient = matMulGradient;
     table.push_back(std::move(matMul));
 
     Op gemm = makeOp("Gemm", "Linear algebra", 13, "Matrix product plus bias, as in a linear layer",
@@ -340,6 +377,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     gemm.infer = inferGemm;
     gemm.cost = gemmCost;
     gemm.kernel = viaFloat<gemmKernel>;
+    gemm.gradient = gemmGradient;
     table.push_back(std::move(gemm));
 }
 

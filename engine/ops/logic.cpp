@@ -66,6 +66,7 @@ Op makeComparison(std::string name, int opset, std::string doc, std::string form
     op.outputs = {port("C", "", kBool)};
     op.inPlace = {};
     op.infer = inferComparison;
+    op.noGradient = "gives booleans";
     return op;
 }
 

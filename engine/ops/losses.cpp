@@ -1,6 +1,7 @@
 #include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/schema.h"
 #include "ops/softmax.h"
 
@@ -111,6 +112,52 @@ void softmaxCrossEntropyKernel(const KernelContext& ctx) {
     });
 }
 
+/// The gradient with respect to the log-probabilities of the targets, and the tensor that scatters it over
+/// the classes.
+struct TargetGradient {
+    explicit TargetGradient(GradientContext& g) {
+        const DType dtype = g.input(0).type().dtype;
+        GraphTensor target = g.input(1);
+        GraphTensor weight;
+        if (g.attributes().has("ignore_index")) {
+            const GraphTensor isIgnored =
+                isEqual(target, static_cast<double>(g.attributes().integer("ignore_index")));
+            target = where(isIgnored, 0, target); // the class to ignore need not exist
+            weight = where(isIgnored, 0, weightOf(g, target, dtype));
+        } else {
+            weight = weightOf(g, target, dtype);
+        }
+        if (g.attributes().text("reduction") == "mean")
+            weight = weight / apply("ReduceSum", {weight}, {{"keepdims", false}});
+        std::vector<std::int64_t> sizes = target.shape().dims();
+        sizes.insert(sizes.begin() + 1, 1);
+        perTarget = reshape(-(weight * g.gradient()), Shape(sizes));
+        perClass = apply("ScatterElements", {zerosLike(g.input(0)), reshape(target, Shape(sizes)), perTarget},
+                         {{"axis", std::int64_t{1}}});
+    }
+
+    GraphTensor perTarget; ///< with one class
+    GraphTensor perClass;  ///< 0 for other classes than the target
+
+private:
+    static GraphTensor weightOf(GradientContext& g, GraphTensor target, DType dtype) {
+        if (g.input(2)) return apply("Gather", {g.input(2), target});
+        return full(g, {dtype, target.shape()}, 1);
+    }
+};
+
+void negativeLogLikelihoodGradient(GradientContext& g) { g.give(0, TargetGradient(g).perClass); }
+
+void softmaxCrossEntropyGradient(GradientContext& g) {
+    const GraphTensor probability = apply("Exp", {g.output(1)});
+    if (g.gradient(0)) {
+        const TargetGradient loss(g);
+        g.give(0, loss.perClass - probability * loss.perTarget);
+    }
+    if (const GraphTensor ofLogarithm = g.gradient(1))
+        g.give(0, ofLogarithm - probability * sumOver(ofLogarithm, {1}));
+}
+
 Op makeLoss(std::string name, int opset, std::string doc, std::string formula, std::string input,
             std::string target, double flops, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Loss", opset, std::move(doc), std::move(formula));
@@ -142,11 +189,13 @@ void addLosses(std::vector<Op>& table) {
     Op nll = makeLoss("NegativeLogLikelihoodLoss", 22, "Loss of the target classes' log-probabilities",
                       "loss = −weight[target] · input[target]", "input", "target", 1,
                       viaFloat<negativeLogLikelihoodKernel>);
+    nll.gradient = negativeLogLikelihoodGradient;
     nll.outputs = {port("loss", "", kFloats, "T")};
     table.push_back(std::move(nll));
     Op entropy = makeLoss("SoftmaxCrossEntropyLoss", 13, "Softmax and the loss of the target classes",
                           "loss = −weight[label] · ln softmax(scores)[label]", "scores", "labels", 15,
                           viaFloat<softmaxCrossEntropyKernel>);
+    entropy.gradient = softmaxCrossEntropyGradient;
     entropy.outputs = {port("output", "", kFloats, "T"), optionalPort("log_prob", "", kFloats, "T")};
     table.push_back(std::move(entropy));
 }

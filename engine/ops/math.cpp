@@ -1,9 +1,13 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/math_functions.h"
 #include "ops/schema.h"
 #include "ops/unary_kernels.h"
+
+#include <cmath>
+#include <numbers>
 
 namespace twb {
 namespace {
@@ -41,6 +45,7 @@ Op makeTest(std::string name, std::string doc, std::string formula, HostKernel k
     op.inputs = {port("X", "self", kFloats)};
     op.outputs = {port("Y", "", kBool)};
     op.infer = inferTest;
+    op.noGradient = "gives booleans";
     op.kernel = kernel;
     return op;
 }
@@ -52,50 +57,77 @@ void addMath(std::vector<Op>& table) {
                                  viaFloat<unaryFloatKernel<element::Sin>>));
     table.back().element = {"Sin"};
     table.back().torch = "torch.sin({0})";
+    table.back().gradient = [](GradientContext& g) { g.give(0, g.gradient() * apply("Cos", {g.input()})); };
     table.push_back(makeFunction("Cos", 22, "Cosine of an angle in radians", "Y = cos X", 15,
                                  viaFloat<unaryFloatKernel<element::Cos>>));
     table.back().element = {"Cos"};
     table.back().torch = "torch.cos({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, -(g.gradient() * apply("Sin", {g.input()})));
+    };
     table.push_back(makeFunction("Tan", 22, "Tangent of an angle in radians", "Y = tan X", 20,
                                  viaFloat<unaryFloatKernel<element::Tan>>));
     table.back().element = {"Tan"};
     table.back().torch = "torch.tan({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, g.gradient() * (g.output() * g.output() + 1));
+    };
     table.push_back(makeFunction("Asin", 22, "The angle whose sine is X; NaN beyond −1 … 1", "Y = asin X", 20,
                                  viaFloat<unaryFloatKernel<element::Asin>>));
     table.back().element = {"Asin"};
     table.back().torch = "torch.asin({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, g.gradient() / apply("Sqrt", {1 - g.input() * g.input()}));
+    };
     table.push_back(makeFunction("Acos", 22, "The angle whose cosine is X; NaN beyond −1 … 1", "Y = acos X",
                                  20, viaFloat<unaryFloatKernel<element::Acos>>));
     table.back().element = {"Acos"};
     table.back().torch = "torch.acos({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, -(g.gradient() / apply("Sqrt", {1 - g.input() * g.input()})));
+    };
     table.push_back(makeFunction("Atan", 22, "The angle whose tangent is X", "Y = atan X", 20,
                                  viaFloat<unaryFloatKernel<element::Atan>>));
     table.back().element = {"Atan"};
     table.back().torch = "torch.atan({0})";
+    table.back().gradient = [](GradientContext& g) { g.give(0, g.gradient() / (g.input() * g.input() + 1)); };
     table.push_back(makeFunction("Sinh", 22, "Hyperbolic sine", "Y = (e ^ X − e ^ −X) / 2", 15,
                                  viaFloat<unaryFloatKernel<element::Sinh>>));
     table.back().element = {"Sinh"};
     table.back().torch = "torch.sinh({0})";
+    table.back().gradient = [](GradientContext& g) { g.give(0, g.gradient() * apply("Cosh", {g.input()})); };
     table.push_back(makeFunction("Cosh", 22, "Hyperbolic cosine", "Y = (e ^ X + e ^ −X) / 2", 15,
                                  viaFloat<unaryFloatKernel<element::Cosh>>));
     table.back().element = {"Cosh"};
     table.back().torch = "torch.cosh({0})";
+    table.back().gradient = [](GradientContext& g) { g.give(0, g.gradient() * apply("Sinh", {g.input()})); };
     table.push_back(makeFunction("Asinh", 22, "The number whose hyperbolic sine is X", "Y = asinh X", 25,
                                  viaFloat<unaryFloatKernel<element::Asinh>>));
     table.back().element = {"Asinh"};
     table.back().torch = "torch.asinh({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, g.gradient() / apply("Sqrt", {g.input() * g.input() + 1}));
+    };
     table.push_back(makeFunction("Acosh", 22, "The number whose hyperbolic cosine is X; NaN below 1",
                                  "Y = acosh X", 25, viaFloat<unaryFloatKernel<element::Acosh>>));
     table.back().element = {"Acosh"};
     table.back().torch = "torch.acosh({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, g.gradient() / apply("Sqrt", {g.input() * g.input() - 1}));
+    };
     table.push_back(makeFunction("Atanh", 22, "The number whose hyperbolic tangent is X; NaN beyond −1 … 1",
                                  "Y = atanh X", 25, viaFloat<unaryFloatKernel<element::Atanh>>));
     table.back().element = {"Atanh"};
     table.back().torch = "torch.atanh({0})";
+    table.back().gradient = [](GradientContext& g) { g.give(0, g.gradient() / (1 - g.input() * g.input())); };
 
     Op erf = makeFunction("Erf", 13, "The error function; truncated for integers",
                           "Y = 2 / √π · ∫₀ˣ e ^ −t² dt", 20, viaFloat<unaryNumberKernel<element::Erf>>);
     erf.element = {"Erf"};
+    erf.gradient = [](GradientContext& g) {
+        g.give(0,
+               g.gradient() * (2 / std::sqrt(std::numbers::pi)) * apply("Exp", {-(g.input() * g.input())}));
+    };
     erf.inputs[0].types = kNumbers;
     erf.outputs[0].types = kNumbers;
     table.push_back(std::move(erf));
@@ -104,18 +136,22 @@ void addMath(std::vector<Op>& table) {
                               kFloats, 1, viaFloat<unaryFloatKernel<element::Floor>>));
     table.back().element = {"Floor"};
     table.back().torch = "torch.floor({0})";
+    table.back().gradient = passNoGradient;
     table.push_back(makeUnary("Ceil", "Math", 13, "The least whole number that is not below X", "Y = ⌈X⌉",
                               kFloats, 1, viaFloat<unaryFloatKernel<element::Ceil>>));
     table.back().element = {"Ceil"};
     table.back().torch = "torch.ceil({0})";
+    table.back().gradient = passNoGradient;
     table.push_back(makeUnary("Round", "Math", 22, "The nearest whole number, halves to the even one",
                               "Y = round(X)", kFloats, 1, viaFloat<unaryFloatKernel<element::Round>>));
     table.back().element = {"Round"};
     table.back().torch = "torch.round({0})";
+    table.back().gradient = passNoGradient;
     Op sign = makeUnary("Sign", "Math", 13, "−1, 0 or 1 by the sign; NaN stays NaN", "Y = sign X", kNumbers,
                         1, viaFloat<unaryNumberKernel<element::Sign>>);
     sign.element = {"Sign"};
     sign.torch = "torch.sign({0})";
+    sign.gradient = passNoGradient;
     sign.inputs[0].name = "input";
     sign.outputs[0].name = "output";
     table.push_back(std::move(sign));
@@ -123,6 +159,7 @@ void addMath(std::vector<Op>& table) {
                               viaFloat<unaryFloatKernel<element::Reciprocal>>);
     reciprocal.element = {"Reciprocal"};
     reciprocal.torch = "torch.reciprocal({0})";
+    reciprocal.gradient = [](GradientContext& g) { g.give(0, -(g.gradient() * g.output() * g.output())); };
     reciprocal.tolerance = {1.2e-7, 0};
     table.push_back(std::move(reciprocal));
 
@@ -138,6 +175,7 @@ void addMath(std::vector<Op>& table) {
         makeUnary("Identity", "Shape", 23, "The same tensor; free if the input has no other consumer",
                   "Y = X", kAll, 0, identityKernel);
     identity.torch = "{0}";
+    identity.gradient = [](GradientContext& g) { g.give(0, g.gradient()); };
     identity.inputs[0].name = "input";
     identity.outputs[0].name = "output";
     table.push_back(std::move(identity));

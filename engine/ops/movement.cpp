@@ -1,4 +1,5 @@
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/schema.h"
 
 namespace twb {
@@ -25,6 +26,10 @@ void addMovement(std::vector<Op>& table) {
                       "Let the host continue during the copy; effective from pinned memory only"),
         flagAttribute("pin_memory", false, "Copy from page-locked host memory, at the link's full speed")};
     to.infer = inferTo;
+    to.gradient = [](GradientContext& g) {
+        // give() adds the copy back.
+        g.give(0, cast(g.gradient(), g.input().type().dtype));
+    };
     to.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
         return streamingCost(inputs, outputs, 0);
     };

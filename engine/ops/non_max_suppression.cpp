@@ -123,6 +123,7 @@ void addNonMaxSuppression(std::vector<Op>& table) {
         return cost;
     };
     op.kernel = nonMaxSuppressionKernel;
+    op.noGradient = "gives indices";
     table.push_back(std::move(op));
 }
 

@@ -4,6 +4,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/planes.h"
 #include "ops/schema.h"
@@ -370,6 +371,86 @@ AttributeSpec stashAttribute() {
     return integerAttribute("stash_type", 1, "ONNX's code of the dtype used for sums; at least f32 is used");
 }
 
+/// A tensor with one element a channel, so that it broadcasts to batches of `rank` axes.
+GraphTensor perChannel(GraphTensor channels, DType dtype, int rank) {
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank - 1), 1);
+    sizes.front() = channels.shape()[0];
+    return cast(reshape(channels, Shape(std::move(sizes))), dtype);
+}
+
+/// Gives the sum over all axes but the channels'.
+void givePerChannel(GradientContext& g, int port, GraphTensor gradient) {
+    if (!g.isWanted(port)) return;
+    std::vector<std::int64_t> axes;
+    for (int axis = 0; axis < gradient.shape().rank(); ++axis)
+        if (axis != 1) axes.push_back(axis);
+    const GraphTensor sum = reshape(sumOver(gradient, axes), g.input(port).shape());
+    g.give(port, cast(sum, g.input(port).type().dtype));
+}
+
+std::vector<std::int64_t> axesBeside(int channels, int rank, int first) {
+    std::vector<std::int64_t> axes;
+    for (int axis = first; axis < rank; ++axis)
+        if (axis != channels) axes.push_back(axis);
+    return axes;
+}
+
+void scaledGradient(GradientContext& g, GraphTensor x, const Standardized& standard) {
+    const GraphTensor dy = g.gradient();
+    const int rank = g.input(0).shape().rank();
+    const GraphTensor scaled = dy * perChannel(g.input(1), dy.type().dtype, rank);
+    if (g.isWanted(0)) g.give(0, reshape(standard.back(reshape(scaled, x.shape())), dy.shape()));
+    if (g.isWanted(1)) givePerChannel(g, 1, dy * reshape(standard.result(), dy.shape()));
+    givePerChannel(g, 2, dy);
+}
+
+void batchNormalizationGradient(GradientContext& g) {
+    const GraphTensor x = g.input(0);
+    const int rank = x.shape().rank();
+    const double epsilon = g.attributes().number("epsilon");
+    if (g.attributes().flag("training_mode")) {
+        if (g.gradient(1) || g.gradient(2))
+            g.refuse("BatchNormalization has no gradient for its running mean and variance");
+        if (rank == 1) g.refuse("BatchNormalization of one axis has no gradient in this version");
+        return scaledGradient(g, x, Standardized(x, axesBeside(1, rank, 0), epsilon));
+    }
+    if (rank < 2) g.refuse("BatchNormalization of one axis has no gradient in this version");
+    const DType dtype = x.type().dtype;
+    const GraphTensor inverse = 1 / apply("Sqrt", {perChannel(g.input(4), dtype, rank) + epsilon});
+    const GraphTensor centred = x - perChannel(g.input(3), dtype, rank);
+    const GraphTensor scaled = g.gradient() * perChannel(g.input(1), dtype, rank) * inverse;
+    g.give(0, scaled);
+    if (g.isWanted(1)) givePerChannel(g, 1, g.gradient() * centred * inverse);
+    givePerChannel(g, 2, g.gradient());
+    if (g.isWanted(3)) givePerChannel(g, 3, -scaled);
+    if (g.isWanted(4)) givePerChannel(g, 4, scaled * centred * inverse * inverse * -0.5);
+}
+
+void instanceNormalizationGradient(GradientContext& g) {
+    const GraphTensor x = g.input(0);
+    scaledGradient(g, x,
+                   Standardized(x, axesBeside(1, x.shape().rank(), 2), g.attributes().number("epsilon")));
+}
+
+void groupNormalizationGradient(GradientContext& g) {
+    const Shape& shape = g.input(0).shape();
+    const std::int64_t groups = g.attributes().integer("num_groups");
+    const std::int64_t rows = shape[0] * groups;
+    const GraphTensor x = reshape(g.input(0), {rows, rows == 0 ? 0 : shape.elementCount() / rows});
+    scaledGradient(g, x, Standardized(x, {1}, g.attributes().number("epsilon")));
+}
+
+/// y = x / norm, whose gradient is (dy - d(norm) . sum(dy . y)) / norm.
+void lpNormalizationGradient(GradientContext& g) {
+    const std::int64_t given = g.attributes().integer("axis");
+    const std::vector<std::int64_t> axis{given < 0 ? given + g.input().shape().rank() : given};
+    const bool isEuclidean = g.attributes().integer("p") == 2;
+    const GraphTensor norm = apply(isEuclidean ? "ReduceL2" : "ReduceL1", {g.input()}, {{"axes", axis}});
+    const GraphTensor slope = isEuclidean ? g.output() : apply("Sign", {g.input()});
+    const GraphTensor dx = (g.gradient() - slope * sumOver(g.gradient() * g.output(), axis)) / norm;
+    g.give(0, where(isEqual(norm, 0.0), 0, dx)); // the result at 0 is 0 itself
+}
+
 } // namespace
 
 void addNormalizations(std::vector<Op>& table) {
@@ -390,6 +471,7 @@ void addNormalizations(std::vector<Op>& table) {
     batch.channelsLast = ChannelsLast::either;
     batch.infer = inferBatchNormalization;
     batch.kernel = batchNormalizationKernel;
+    batch.gradient = batchNormalizationGradient;
     table.push_back(std::move(batch));
 
     Op instance = makeNormalization("InstanceNormalization", 22,
@@ -401,6 +483,7 @@ void addNormalizations(std::vector<Op>& table) {
     instance.attributes = {epsilonAttribute()};
     instance.infer = inferInstanceNormalization;
     instance.kernel = viaFloat<instanceNormalizationKernel>;
+    instance.gradient = instanceNormalizationGradient;
     table.push_back(std::move(instance));
 
     Op group = makeNormalization("GroupNormalization", 21,
@@ -414,6 +497,7 @@ void addNormalizations(std::vector<Op>& table) {
     group.attributes = {epsilonAttribute(), std::move(groups), stashAttribute()};
     group.infer = inferGroupNormalization;
     group.kernel = viaFloat<groupNormalizationKernel>;
+    group.gradient = groupNormalizationGradient;
     table.push_back(std::move(group));
 
     Op lp =
@@ -428,6 +512,7 @@ void addNormalizations(std::vector<Op>& table) {
     lp.attributes = {integerAttribute("axis", -1, "The axis along which to normalise"), std::move(power)};
     lp.infer = inferLpNormalization;
     lp.kernel = viaFloat<lpNormalizationKernel>;
+    lp.gradient = lpNormalizationGradient;
     table.push_back(std::move(lp));
 
     Op meanVariance = makeNormalization("MeanVarianceNormalization", 13,

@@ -16,6 +16,7 @@
 
 namespace twb {
 
+class GradientContext;
 class InferContext;
 
 /// One input or output of an op.
@@ -139,6 +140,12 @@ struct Op {
                        const Attributes& attributes)>
         cost;
     HostKernel kernel = nullptr;
+
+    /// Adds the ops of the vector-Jacobian product to a graph. Null: the op has no gradient, see
+    /// `noGradient`.
+    void (*gradient)(GradientContext&) = nullptr;
+    /// Why an op with floating inputs has no gradient, as the end of a sentence about it: "gives indices".
+    std::string_view noGradient;
 
     ElementFunction element;
     /// PyTorch's expression: `{0}` is input 0, `{alpha}` an attribute. Empty if PyTorch has none, or if it

@@ -168,6 +168,7 @@ Op makeOptimizer(std::string name, std::string doc, std::string formula, double 
         return cost;
     };
     op.kernel = kernel;
+    op.noGradient = "is a step of an optimizer";
     return op;
 }
 

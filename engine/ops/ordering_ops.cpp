@@ -1,5 +1,6 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
@@ -280,6 +281,11 @@ void addOrderingOps(std::vector<Op>& table) {
         return cost;
     };
     topK.kernel = viaFloat<topKKernel>;
+    topK.gradient = [](GradientContext& g) {
+        if (g.gradient())
+            g.give(0, apply("ScatterElements", {zerosLike(g.input()), g.output(1), g.gradient()},
+                            {{"axis", g.attributes().integer("axis")}}));
+    };
     table.push_back(std::move(topK));
 
     Op unique =

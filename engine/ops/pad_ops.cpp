@@ -1,6 +1,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/padding.h"
 #include "ops/schema.h"
@@ -266,6 +267,18 @@ Kept keptOf(std::int64_t size, Padding padding) {
     return {first, std::max<std::int64_t>(size - first - lost, 0)};
 }
 
+/// Negative pads crop what was added, and add zeros where Pad has cropped.
+static void padGradient(GradientContext& g) {
+    if (g.attributes().text("mode") != "constant")
+        g.refuse(
+            fmt::format("Pad has no gradient for the mode {} in this version", g.attributes().text("mode")));
+    std::vector<std::int64_t> pads = *g.integers(1);
+    for (std::int64_t& pad : pads) pad = -pad;
+    Attributes attributes{{"pads", pads}};
+    if (const auto axes = g.integers(3)) attributes.set("axes", *axes);
+    g.give(0, apply("Pad", {g.gradient()}, attributes));
+}
+
 void addPadOps(std::vector<Op>& table) {
     Op pad = makeOp("Pad", "Shape", 23, "Adds elements at both ends of each axis, or crops it");
     PortSpec constant = optionalPort("constant_value", "value", kAll, "T");
@@ -282,6 +295,7 @@ void addPadOps(std::vector<Op>& table) {
     pad.infer = inferPad;
     pad.cost = moveCost;
     pad.kernel = padKernel;
+    pad.gradient = padGradient;
     table.push_back(std::move(pad));
 
     Op crop = makeOp("CenterCropPad", "Shape", 18, "Crops or zero-pads around the centre to the given sizes");

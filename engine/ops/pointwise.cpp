@@ -2,6 +2,7 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/math_functions.h"
 #include "ops/schema.h"
 #include "ops/unary_kernels.h"
@@ -156,6 +157,54 @@ void whereKernel(const KernelContext& ctx) {
     }
 }
 
+void addGradient(GradientContext& g) {
+    g.give(0, g.gradient());
+    g.give(1, g.gradient());
+}
+
+void subGradient(GradientContext& g) {
+    g.give(0, g.gradient());
+    if (g.isWanted(1)) g.give(1, -g.gradient());
+}
+
+void mulGradient(GradientContext& g) {
+    if (g.isWanted(0)) g.give(0, g.gradient() * g.input(1));
+    if (g.isWanted(1)) g.give(1, g.gradient() * g.input(0));
+}
+
+void divGradient(GradientContext& g) {
+    const GraphTensor share = g.gradient() / g.input(1);
+    g.give(0, share);
+    if (g.isWanted(1)) g.give(1, -(share * g.output()));
+}
+
+/// Of fmod, since floats have no other: A - B * trunc(A / B), whose factor is constant but for jumps.
+void modGradient(GradientContext& g) {
+    g.give(0, g.gradient());
+    if (!g.isWanted(1)) return;
+    const GraphTensor ratio = g.input(0) / g.input(1);
+    const GraphTensor whole = apply("Sign", {ratio}) * apply("Floor", {apply("Abs", {ratio})});
+    g.give(1, -(g.gradient() * whole));
+}
+
+/// As PyTorch's pow_backward: 0 for the exponent 0, and for the exponent's gradient at 0 ^ (Y >= 0), where
+/// the formulas would multiply 0 by an infinity.
+void powGradient(GradientContext& g) {
+    const GraphTensor x = g.input(0);
+    const GraphTensor y = cast(g.input(1), x.type().dtype);
+    if (g.isWanted(0)) g.give(0, where(isEqual(y, 0.0), 0, g.gradient() * y * apply("Pow", {x, y - 1.0})));
+    if (g.isWanted(1)) {
+        const GraphTensor atZero = apply("And", {isEqual(x, 0.0), apply("Not", {y < 0})});
+        g.give(1, cast(where(atZero, 0, g.gradient() * g.output() * apply("Log", {x})),
+                       g.input(1).type().dtype));
+    }
+}
+
+void whereGradient(GradientContext& g) {
+    if (g.isWanted(1)) g.give(1, where(g.input(0), g.gradient()));
+    if (g.isWanted(2)) g.give(2, where(g.input(0), 0, g.gradient()));
+}
+
 Op makeBinary(std::string name, int opset, std::string doc, std::string formula, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Pointwise", opset, std::move(doc), std::move(formula));
     op.inputs = {port("A", "self", kNumbers, "T"), port("B", "other", kNumbers, "T")};
@@ -176,17 +225,21 @@ void addPointwise(std::vector<Op>& table) {
                                viaFloat<binaryKernel<element::Add>>));
     table.back().element = {"Add"};
     table.back().torch = "{0} + {1}";
+    table.back().gradient = addGradient;
     table.push_back(makeBinary("Sub", 14, "Difference of two tensors, with broadcasting", "C = A − B",
                                viaFloat<binaryKernel<element::Sub>>));
     table.back().element = {"Sub"};
     table.back().torch = "{0} - {1}";
+    table.back().gradient = subGradient;
     table.push_back(makeBinary("Mul", 14, "Elementwise product, with broadcasting", "C = A · B",
                                viaFloat<binaryKernel<element::Mul>>));
     table.back().element = {"Mul"};
     table.back().torch = "{0} * {1}";
+    table.back().gradient = mulGradient;
     table.push_back(makeBinary("Div", 14, "Elementwise quotient; truncated for integers", "C = A / B",
                                viaFloat<divKernel>));
     table.back().element = {"Div"};
+    table.back().gradient = divGradient;
 
     Op mod = makeBinary("Mod", 13, "Remainder of a division; integer division by zero is an error",
                         "C = A − B · ⌊A / B⌋", viaFloat<modKernel>);
@@ -194,6 +247,7 @@ void addPointwise(std::vector<Op>& table) {
         "fmod", false,
         "With the sign of A, as C's fmod (needed for floats); else with the sign of B, as Python's %")};
     mod.infer = inferMod;
+    mod.gradient = modGradient;
     table.push_back(std::move(mod));
 
     Op pow = makeBinary("Pow", 15,
@@ -203,6 +257,7 @@ void addPointwise(std::vector<Op>& table) {
     pow.outputs = {port("Z", "", kNumbers, "T")};
     pow.inPlace = {0};
     pow.tolerance = {1e-6, 1e-30};
+    pow.gradient = powGradient;
     pow.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                   const Attributes&) { return streamingCost(inputs, outputs, 30); };
     table.push_back(std::move(pow));
@@ -211,32 +266,39 @@ void addPointwise(std::vector<Op>& table) {
                               viaFloat<unaryNumberKernel<element::Neg>>));
     table.back().element = {"Neg"};
     table.back().torch = "-{0}";
+    table.back().gradient = [](GradientContext& g) { g.give(0, -g.gradient()); };
     table.push_back(makeUnary("Abs", "Pointwise", 13, "The absolute value", "Y = |X|", kNumbers, 1,
                               viaFloat<unaryNumberKernel<element::Abs>>));
     table.back().element = {"Abs"};
     table.back().torch = "torch.abs({0})";
+    table.back().gradient = [](GradientContext& g) { g.give(0, g.gradient() * apply("Sign", {g.input()})); };
     Op exp = makeUnary("Exp", "Pointwise", 13, "The exponential function", "Y = e ^ X", kFloats, 10,
                        viaFloat<unaryFloatKernel<element::Exp>>);
     exp.element = {"Exp"};
     exp.torch = "torch.exp({0})";
+    exp.gradient = [](GradientContext& g) { g.give(0, g.gradient() * g.output()); };
     exp.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(exp));
     Op log = makeUnary("Log", "Pointwise", 13, "The natural logarithm; NaN below 0", "Y = ln X", kFloats, 10,
                        viaFloat<unaryFloatKernel<element::Log>>);
     log.element = {"Log"};
     log.torch = "torch.log({0})";
+    log.gradient = [](GradientContext& g) { g.give(0, g.gradient() / g.input()); };
     log.tolerance = {1e-6, 1e-7};
     table.push_back(std::move(log));
     Op sqrt = makeUnary("Sqrt", "Pointwise", 13, "The square root; NaN below 0", "Y = √X", kFloats, 2,
                         viaFloat<unaryFloatKernel<element::Sqrt>>);
     sqrt.element = {"Sqrt"};
     sqrt.torch = "torch.sqrt({0})";
+    sqrt.gradient = [](GradientContext& g) { g.give(0, g.gradient() * 0.5 / g.output()); };
     sqrt.tolerance = {1.2e-7, 0};
     table.push_back(std::move(sqrt));
 
     Op equal = makeBinary("Equal", 19, "Whether two elements are equal; NaN equals nothing", "C = (A = B)",
                           viaFloat<equalKernel>);
     equal.torch = "{0} == {1}";
+    equal.gradient = nullptr;
+    equal.noGradient = "gives booleans";
     equal.inputs = {port("A", "self", kAll, "T"), port("B", "other", kAll, "T")};
     equal.outputs = {port("C", "", DTypeSet{DType::boolean})};
     equal.inPlace = {};
@@ -253,6 +315,7 @@ void addPointwise(std::vector<Op>& table) {
     where.elementwise = true;
     where.channelsLast = ChannelsLast::pointwise;
     where.inPlace = {1, 2};
+    where.gradient = whereGradient;
     where.infer = inferWhere;
     where.kernel = whereKernel;
     table.push_back(std::move(where));

@@ -3,6 +3,7 @@
 #include "backends/cpu/onednn.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/norm.h"
 #include "ops/reduction_rules.h"
@@ -388,6 +389,38 @@ AttributeSpec normAttribute() {
     return spec;
 }
 
+GraphTensor flat(GraphTensor tensor) { return reshape(tensor, {tensor.shape().elementCount()}); }
+
+/// Each result's gradient goes to the element that it was taken from.
+void maxPoolGradient(GradientContext& g) {
+    if (g.attributes().integer("storage_order") != 0)
+        g.refuse("MaxPool has no gradient for storage_order 1 in this version");
+    const GraphTensor zeros = full(g, {g.input().type().dtype, {g.input().shape().elementCount()}}, 0);
+    const GraphTensor dx = apply("ScatterElements", {zeros, flat(g.output(1)), flat(g.gradient())},
+                                 {{"axis", std::int64_t{0}}, {"reduction", "add"}});
+    g.give(0, reshape(dx, g.input().shape()));
+}
+
+void maxUnpoolGradient(GradientContext& g) {
+    const GraphTensor dx =
+        apply("GatherElements", {flat(g.gradient()), flat(g.input(1))}, {{"axis", std::int64_t{0}}});
+    g.give(0, reshape(dx, g.input(0).shape()));
+}
+
+void globalAverageGradient(GradientContext& g) {
+    const double count = countOf(g.input().shape()) / std::max(countOf(g.output().shape()), 1.0);
+    g.give(0, expand(g.gradient() / count, g.input().shape()));
+}
+
+/// Elements that tie share the gradient equally.
+void globalMaxGradient(GradientContext& g) {
+    std::vector<std::int64_t> axes;
+    for (int axis = 2; axis < g.input().shape().rank(); ++axis) axes.push_back(axis);
+    const GraphTensor isChosen = isEqual(g.input(), g.output());
+    const GraphTensor count = sumOver(cast(isChosen, g.input().type().dtype), axes);
+    g.give(0, where(isChosen, g.gradient() / count));
+}
+
 } // namespace
 
 void addPooling(std::vector<Op>& table) {
@@ -396,6 +429,7 @@ void addPooling(std::vector<Op>& table) {
     PortSpec indices = port("Indices", "", DTypeSet{DType::i64});
     indices.optional = true;
     max.outputs.push_back(std::move(indices));
+    max.gradient = maxPoolGradient;
     AttributeSpec order =
         integerAttribute("storage_order", 0, "Order of Indices within an image: 0 row-major, 1 column-major");
     order.minimum = 0;
@@ -420,9 +454,11 @@ void addPooling(std::vector<Op>& table) {
                        "Y = Σ X / n", 1, viaFloat<globalAverageKernel>);
     globalAverage.tolerance = {1e-6, 1e-6};
     globalAverage.channelsLast = ChannelsLast::either;
+    globalAverage.gradient = globalAverageGradient;
     table.push_back(std::move(globalAverage));
     table.push_back(makeGlobalPool("GlobalMaxPool", "Maximum of each channel; NaN counts as the largest",
                                    "Y = max X", 1, viaFloat<globalMaxKernel>));
+    table.back().gradient = globalMaxGradient;
     Op globalLp = makeGlobalPool("GlobalLpPool", "The p-norm of each channel", "Y = (Σ |X|^p)^(1/p)", 2,
                                  viaFloat<globalLpKernel>);
     globalLp.attributes.push_back(normAttribute());
@@ -441,6 +477,7 @@ void addPooling(std::vector<Op>& table) {
             "output_shape", std::nullopt, 0,
             "Shape of the result if it is larger than the window implies; absent: implied by the window")};
     unpool.infer = inferMaxUnpool;
+    unpool.gradient = maxUnpoolGradient;
     unpool.kernel = viaFloat<maxUnpoolKernel>;
     table.push_back(std::move(unpool));
 }

@@ -245,6 +245,7 @@ void addQuantization(std::vector<Op>& table) {
     quantize.attributes.push_back(flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here"));
     quantize.infer = inferQuantize;
     quantize.kernel = quantizeKernel;
+    quantize.noGradient = "gives integers";
     table.push_back(std::move(quantize));
 
     Op dequantize = makeOp("DequantizeLinear", "Quantize", 23, "Dequantizes small integers to numbers",
@@ -270,6 +271,7 @@ void addQuantization(std::vector<Op>& table) {
     dynamic.tolerance = {1.2e-7, 0};
     dynamic.infer = inferDynamic;
     dynamic.kernel = dynamicKernel;
+    dynamic.noGradient = "gives integers";
     table.push_back(std::move(dynamic));
 }
 

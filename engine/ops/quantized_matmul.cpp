@@ -150,6 +150,7 @@ void addQuantizedMatMul(std::vector<Op>& table) {
     product.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                       const Attributes&) { return productCost(inputs[0].shape, inputs, outputs); };
     product.kernel = matMulIntegerKernel;
+    product.noGradient = "gives integers";
     table.push_back(std::move(product));
 
     Op linear = makeOp("QLinearMatMul", "Quantize", 21, "Quantized matrix product of quantized tensors",
@@ -163,6 +164,7 @@ void addQuantizedMatMul(std::vector<Op>& table) {
     linear.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                      const Attributes&) { return productCost(inputs[0].shape, inputs, outputs); };
     linear.kernel = qLinearMatMulKernel;
+    linear.noGradient = "gives integers";
     table.push_back(std::move(linear));
 }
 

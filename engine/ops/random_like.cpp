@@ -133,6 +133,7 @@ Op makeLike(std::string name, std::string doc, std::string formula, DTypeSet inp
         return streamingCost({}, types, 100);
     };
     op.kernel = kernel;
+    op.noGradient = "draws random numbers";
     return op;
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/parallel.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 #include "ops/view_copies.h"
@@ -204,6 +205,15 @@ void spaceToDepthViews(const KernelContext& ctx, const CopyViews& copy) {
              {s[0], s[2], s[3], s[1], s[2] * b, s[3] * b}, out);
 }
 
+static void depthToSpaceGradient(GradientContext& g) {
+    const std::int64_t block = g.attributes().integer("blocksize");
+    if (g.attributes().text("mode") == "DCR")
+        return g.give(0, apply("SpaceToDepth", {g.gradient()}, {{"blocksize", block}}));
+    const Shape& from = g.input().shape();
+    const Shape blocks{from[0], g.output().shape()[1], from[2], block, from[3], block};
+    g.give(0, reshape(transpose(reshape(g.gradient(), blocks), {0, 1, 3, 5, 2, 4}), from));
+}
+
 void addRearrangeOps(std::vector<Op>& table) {
     Op trilu = makeOp("Trilu", "Shape", 14, "The upper or lower triangle of matrices, zeros elsewhere");
     trilu.inputs = {port("input", "self", kAll, "T"), hostPort("k")};
@@ -215,6 +225,11 @@ void addRearrangeOps(std::vector<Op>& table) {
     trilu.infer = inferTrilu;
     trilu.cost = moveCost;
     trilu.kernel = triluKernel;
+    trilu.gradient = [](GradientContext& g) {
+        g.give(0, apply("Trilu", {g.gradient()},
+                        {{"upper", g.attributes().flag("upper")},
+                         {"k", static_cast<std::int64_t>(*g.number(1))}}));
+    };
     table.push_back(std::move(trilu));
 
     Op space = makeOp("DepthToSpace", "Shape", 13, "Moves channels to blocks of pixels (pixel shuffle)");
@@ -226,6 +241,7 @@ void addRearrangeOps(std::vector<Op>& table) {
     space.infer = inferDepthToSpace;
     space.cost = moveCost;
     space.kernel = depthToSpaceKernel;
+    space.gradient = depthToSpaceGradient;
     table.push_back(std::move(space));
 
     Op depth = makeOp("SpaceToDepth", "Shape", 13, "Moves blocks of pixels to channels (pixel unshuffle)");
@@ -235,6 +251,10 @@ void addRearrangeOps(std::vector<Op>& table) {
     depth.infer = inferSpaceToDepth;
     depth.cost = moveCost;
     depth.kernel = spaceToDepthKernel;
+    depth.gradient = [](GradientContext& g) {
+        g.give(0,
+               apply("DepthToSpace", {g.gradient()}, {{"blocksize", g.attributes().integer("blocksize")}}));
+    };
     table.push_back(std::move(depth));
 
     Op reverse = makeOp("ReverseSequence", "Shape", 10,
@@ -247,6 +267,9 @@ void addRearrangeOps(std::vector<Op>& table) {
     reverse.infer = inferReverseSequence;
     reverse.cost = moveCost;
     reverse.kernel = reverseSequenceKernel;
+    reverse.gradient = [](GradientContext& g) {
+        g.give(0, apply("ReverseSequence", {g.gradient(), g.input(1)}, g.attributes()));
+    };
     table.push_back(std::move(reverse));
 }
 

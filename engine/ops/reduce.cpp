@@ -2,13 +2,16 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/reduction_rules.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <type_traits>
 
 namespace twb {
@@ -143,6 +146,65 @@ template <bool Largest> void extremeKernel(const KernelContext& ctx) {
     });
 }
 
+/// A reduction as its gradient needs it: with the reduced axes of size 1, so that it broadcasts to the input.
+struct Reduction {
+    explicit Reduction(GradientContext& g)
+        : x(g.input()), axes(g.integers(1).value_or(std::vector<std::int64_t>{})) {
+        const int rank = x.shape().rank();
+        if (axes.empty() && !g.attributes().flag("noop_with_empty_axes")) {
+            axes.resize(static_cast<std::size_t>(rank));
+            std::iota(axes.begin(), axes.end(), 0);
+        }
+        Shape kept = x.shape();
+        for (std::int64_t& axis : axes) {
+            if (axis < 0) axis += rank;
+            kept[static_cast<int>(axis)] = 1;
+        }
+        y = reshape(g.output(), kept);
+        gradient = reshape(g.gradient(), kept);
+    }
+    GraphTensor x, y, gradient;
+    std::vector<std::int64_t> axes;
+};
+
+void sumGradient(GradientContext& g) {
+    const Reduction r(g);
+    g.give(0, expand(r.gradient, r.x.shape()));
+}
+
+void meanGradient(GradientContext& g) {
+    const Reduction r(g);
+    const double count = countOf(r.x.shape()) / std::max(countOf(r.y.shape()), 1.0);
+    g.give(0, expand(r.gradient / count, r.x.shape()));
+}
+
+/// Elements that tie share the gradient equally, as in PyTorch's amax.
+void extremeGradient(GradientContext& g) {
+    const Reduction r(g);
+    const GraphTensor isChosen = isEqual(r.x, r.y);
+    const GraphTensor count = sumOver(cast(isChosen, r.x.type().dtype), r.axes);
+    g.give(0, where(isChosen, r.gradient / count));
+}
+
+/// The product of the other elements: the result divided by the element; where one element is 0, the product
+/// of the rest for that element, and 0 for the rest.
+void productGradient(GradientContext& g) {
+    const Reduction r(g);
+    const GraphTensor isZero = isEqual(r.x, 0.0);
+    const GraphTensor zeros = sumOver(cast(isZero, r.x.type().dtype), r.axes);
+    const GraphTensor rest = where(isZero, 1, r.x);
+    const GraphTensor product =
+        apply("ReduceProd", {rest}, {{"axes", r.axes}, {"keepdims", true}, {"noop_with_empty_axes", true}});
+    const GraphTensor isOnly = apply("And", {isZero, isEqual(zeros, 1.0)});
+    const GraphTensor others = where(isEqual(zeros, 0.0), product / rest, where(isOnly, product));
+    g.give(0, r.gradient * others);
+}
+
+void lengthGradient(GradientContext& g) {
+    const Reduction r(g);
+    g.give(0, where(isEqual(r.y, 0.0), 0, r.x * (r.gradient / r.y))); // PyTorch's subgradient at 0
+}
+
 Op makeReduction(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
                  HostKernel kernel) {
     Op op = makeOp(std::move(name), "Reduce", opset, std::move(doc), std::move(formula));
@@ -191,30 +253,50 @@ std::array<bool, kMaxRank> reducedAxes(const KernelContext& ctx) {
 void addReductions(std::vector<Op>& table) {
     Op sum = makeReduction("ReduceSum", 13, "Sum over axes", "Y = Σ X", kNumbers, viaFloat<sumKernel>);
     sum.tolerance = {1e-6, 1e-6};
+    sum.gradient = sumGradient;
     table.push_back(std::move(sum));
     Op mean = makeReduction("ReduceMean", 18, "Mean over axes; truncated for integers", "Y = Σ X / n",
                             kNumbers, viaFloat<meanKernel>);
     mean.tolerance = {1e-6, 1e-6};
+    mean.gradient = meanGradient;
     table.push_back(std::move(mean));
     table.push_back(makeReduction("ReduceMax", 20, "Maximum over axes; NaN counts as the largest",
                                   "Y = max X", kAll, viaFloat<extremeKernel<true>>));
+    table.back().gradient = extremeGradient;
     table.push_back(makeReduction("ReduceMin", 20, "Minimum over axes; NaN counts as the smallest",
                                   "Y = min X", kAll, viaFloat<extremeKernel<false>>));
+    table.back().gradient = extremeGradient;
 
-    const auto add = [&](const char* name, const char* doc, const char* formula, HostKernel kernel) {
+    const auto add = [&](const char* name, const char* doc, const char* formula, HostKernel kernel,
+                         void (*gradient)(GradientContext&)) {
         Op op = makeReduction(name, 18, doc, formula, kMatrixTypes, kernel);
         op.tolerance = {1e-6, 1e-6};
+        op.gradient = gradient;
         table.push_back(std::move(op));
     };
-    add("ReduceProd", "Product over axes", "Y = Π X", viaFloat<productKernel>);
-    add("ReduceL1", "Sum of absolute values over axes", "Y = Σ |X|", viaFloat<mappedSumKernel<Absolute>>);
+    add("ReduceProd", "Product over axes", "Y = Π X", viaFloat<productKernel>, productGradient);
+    add("ReduceL1", "Sum of absolute values over axes", "Y = Σ |X|", viaFloat<mappedSumKernel<Absolute>>,
+        [](GradientContext& g) {
+            const Reduction r(g);
+            g.give(0, r.gradient * apply("Sign", {r.x}));
+        });
     add("ReduceL2", "Euclidean length over axes", "Y = √ Σ X²",
-        viaFloat<functionOfSumKernel<Square, element::Sqrt>>);
-    add("ReduceSumSquare", "Sum of squares over axes", "Y = Σ X²", viaFloat<mappedSumKernel<Square>>);
+        viaFloat<functionOfSumKernel<Square, element::Sqrt>>, lengthGradient);
+    add("ReduceSumSquare", "Sum of squares over axes", "Y = Σ X²", viaFloat<mappedSumKernel<Square>>,
+        [](GradientContext& g) {
+            const Reduction r(g);
+            g.give(0, r.gradient * 2 * r.x);
+        });
     add("ReduceLogSum", "Logarithm of the sum over axes", "Y = ln Σ X",
-        viaFloat<functionOfSumKernel<Plain, element::Log>>);
+        viaFloat<functionOfSumKernel<Plain, element::Log>>, [](GradientContext& g) {
+            const Reduction r(g);
+            g.give(0, expand(r.gradient / apply("Exp", {r.y}), r.x.shape()));
+        });
     add("ReduceLogSumExp", "Logarithm of the sum of exponentials over axes, without overflow",
-        "Y = ln Σ exp(X)", viaFloat<logSumExpKernel>);
+        "Y = ln Σ exp(X)", viaFloat<logSumExpKernel>, [](GradientContext& g) {
+            const Reduction r(g);
+            g.give(0, r.gradient * apply("Exp", {r.x - r.y}));
+        });
 }
 
 } // namespace twb

@@ -5,6 +5,7 @@
 #include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -226,6 +227,35 @@ Op makeRows(std::string name, int opset, std::string doc, std::string formula) {
     return op;
 }
 
+std::vector<std::int64_t> axesFrom(const GradientContext& g, int rank) {
+    const std::int64_t given = g.attributes().integer("axis");
+    std::vector<std::int64_t> axes;
+    for (std::int64_t axis = given < 0 ? given + rank : given; axis < rank; ++axis) axes.push_back(axis);
+    return axes;
+}
+
+void layerNormalizationGradient(GradientContext& g) {
+    if (g.gradient(1) || g.gradient(2))
+        g.refuse("LayerNormalization has no gradient for its outputs Mean and InvStdDev in this version");
+    const GraphTensor dy = g.gradient();
+    const Standardized rows(g.input(0), axesFrom(g, dy.shape().rank()), g.attributes().number("epsilon"));
+    if (g.isWanted(0)) g.give(0, rows.back(dy * g.input(1)));
+    if (g.isWanted(1)) g.give(1, dy * rows.result());
+    g.give(2, dy);
+}
+
+void rmsNormalizationGradient(GradientContext& g) {
+    const DType dtype = g.input(0).type().dtype;
+    const GraphTensor x = g.input(0);
+    const GraphTensor dy = cast(g.gradient(), dtype);
+    const std::vector<std::int64_t> axes = axesFrom(g, x.shape().rank());
+    const GraphTensor inverse = 1 / apply("Sqrt", {meanOver(x * x, axes) + g.attributes().number("epsilon")});
+    const GraphTensor result = x * inverse;
+    const GraphTensor scaled = dy * cast(g.input(1), dtype);
+    if (g.isWanted(0)) g.give(0, inverse * (scaled - result * meanOver(scaled * result, axes)));
+    if (g.isWanted(1)) g.give(1, cast(dy * result, g.input(1).type().dtype));
+}
+
 } // namespace
 
 void addRowNormalizations(std::vector<Op>& table) {
@@ -239,6 +269,7 @@ void addRowNormalizations(std::vector<Op>& table) {
     layer.outputs[1].optional = layer.outputs[2].optional = true;
     layer.infer = inferLayerNormalization;
     layer.kernel = layerNormalizationKernel;
+    layer.gradient = layerNormalizationGradient;
     table.push_back(std::move(layer));
 
     Op rms =
@@ -248,6 +279,7 @@ void addRowNormalizations(std::vector<Op>& table) {
     rms.outputs = {port("Y", "", kFloats, "V")};
     rms.infer = inferRmsNormalization;
     rms.kernel = viaFloat<rmsNormalizationKernel>;
+    rms.gradient = rmsNormalizationGradient;
     table.push_back(std::move(rms));
 }
 

@@ -1,5 +1,6 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/scatter_rules.h"
 #include "ops/schema.h"
@@ -153,6 +154,20 @@ void scatterNDOnce(const KernelContext& ctx) {
     });
 }
 
+/// An element that an update replaces gets no gradient, and the update gets it instead. If several updates
+/// replace one element, each gets it, as in PyTorch.
+void scatterGradient(GradientContext& g, std::string_view scatter, std::string_view gather,
+                     const Attributes& attributes) {
+    const std::string& reduction = g.attributes().text("reduction");
+    if (reduction != "none" && reduction != "add")
+        g.refuse(fmt::format("{} has no gradient for the reduction {} in this version", scatter, reduction));
+    if (g.isWanted(0))
+        g.give(0, reduction == "add"
+                      ? g.gradient()
+                      : apply(scatter, {g.gradient(), g.input(1), zerosLike(g.input(2))}, attributes));
+    if (g.isWanted(2)) g.give(2, apply(gather, {g.gradient(), g.input(1)}, attributes));
+}
+
 Op makeScatter(std::string name, std::string doc, std::string formula, DTypeSet indexTypes) {
     Op op = makeOp(std::move(name), "Indexing", 18, std::move(doc), std::move(formula));
     op.inputs = {port("data", "self", kAll, "T"), port("indices", "index", indexTypes),
@@ -181,6 +196,9 @@ void addScatterOps(std::vector<Op>& table) {
         integerAttribute("axis", 0, "The axis that is indexed, negative from the end"));
     elements.infer = inferScatterElements;
     elements.kernel = scatterKernel<scatterElementsOnce>;
+    elements.gradient = [](GradientContext& g) {
+        scatterGradient(g, "ScatterElements", "GatherElements", {{"axis", g.attributes().integer("axis")}});
+    };
     table.push_back(std::move(elements));
 
     Op nd =
@@ -188,6 +206,7 @@ void addScatterOps(std::vector<Op>& table) {
                     "output[indices[i, 0], indices[i, 1], …, :] = updates[i, :]", DTypeSet{DType::i64});
     nd.infer = inferScatterND;
     nd.kernel = scatterKernel<scatterNDOnce>;
+    nd.gradient = [](GradientContext& g) { scatterGradient(g, "ScatterND", "GatherND", {}); };
     table.push_back(std::move(nd));
 }
 

@@ -207,6 +207,7 @@ void addSelectionOps(std::vector<Op>& table) {
     nonZero.outputs = {port("Y", "", DTypeSet{DType::i64})};
     nonZero.infer = inferNonZero;
     nonZero.kernel = nonZeroKernel;
+    nonZero.noGradient = "gives indices";
     table.push_back(std::move(nonZero));
 
     Op compress =

@@ -1,5 +1,6 @@
 #include "backends/cpu/strided.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 #include "ops/view_copies.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 
 namespace twb {
 namespace {
@@ -206,6 +208,30 @@ void concatViews(const KernelContext& ctx, const CopyViews& copy) {
     }
 }
 
+static void transposeGradient(GradientContext& g) {
+    const int rank = g.input().shape().rank();
+    std::vector<std::int64_t> back(static_cast<std::size_t>(rank));
+    if (g.attributes().has("perm")) {
+        const std::vector<std::int64_t> permutation = g.attributes().integers("perm");
+        for (int axis = 0; axis < rank; ++axis)
+            back[static_cast<std::size_t>(permutation[static_cast<std::size_t>(axis)])] = axis;
+    } else {
+        std::iota(back.rbegin(), back.rend(), 0);
+    }
+    g.give(0, transpose(g.gradient(), back));
+}
+
+static void concatGradient(GradientContext& g) {
+    const std::int64_t given = g.attributes().integer("axis");
+    const std::int64_t axis = given < 0 ? given + g.output().shape().rank() : given;
+    std::int64_t start = 0;
+    for (int i = 0; i < g.inputCount(); ++i) {
+        const std::int64_t end = start + g.input(i).shape()[static_cast<int>(axis)];
+        if (g.isWanted(i)) g.give(i, slice(g.gradient(), axis, start, end));
+        start = end;
+    }
+}
+
 void addShapeOps(std::vector<Op>& table) {
     Op reshape = makeOp("Reshape", "Shape", 23, "The same elements in another shape");
     reshape.inputs = {port("data", "self", kAll, "T"), hostPort("shape")};
@@ -217,6 +243,7 @@ void addShapeOps(std::vector<Op>& table) {
     reshape.infer = inferReshape;
     reshape.cost = moveCost;
     reshape.kernel = reshapeKernel;
+    reshape.gradient = reshapeBack;
     table.push_back(std::move(reshape));
 
     Op transpose = makeOp("Transpose", "Shape", 23, "Axes in another order");
@@ -226,6 +253,7 @@ void addShapeOps(std::vector<Op>& table) {
     transpose.infer = inferTranspose;
     transpose.cost = moveCost;
     transpose.kernel = transposeKernel;
+    transpose.gradient = transposeGradient;
     table.push_back(std::move(transpose));
 
     Op concat = makeOp("Concat", "Shape", 13, "Joins tensors along an axis");
@@ -236,6 +264,7 @@ void addShapeOps(std::vector<Op>& table) {
     concat.cost = moveCost;
     concat.channelsLast = ChannelsLast::either;
     concat.kernel = concatKernel;
+    concat.gradient = concatGradient;
     table.push_back(std::move(concat));
 }
 

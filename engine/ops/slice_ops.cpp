@@ -1,4 +1,5 @@
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 #include "ops/view_copies.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 
 namespace twb {
 namespace {
@@ -231,6 +233,55 @@ void splitViews(const KernelContext& ctx, const CopyViews& copy) {
     }
 }
 
+/// Zeros around the gradient, and between its elements if the step is not 1.
+static void sliceGradient(GradientContext& g) {
+    const Shape& from = g.input().shape();
+    const std::vector<std::int64_t> starts = *g.integers(1);
+    std::vector<std::int64_t> axes(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    axes = g.integers(3).value_or(axes);
+    const std::vector<std::int64_t> steps =
+        g.integers(4).value_or(std::vector<std::int64_t>(starts.size(), 1));
+    GraphTensor dx = g.gradient();
+    std::vector<std::int64_t> pads(2 * static_cast<std::size_t>(from.rank()), 0);
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        const int axis = static_cast<int>(axes[i] < 0 ? axes[i] + from.rank() : axes[i]);
+        const std::int64_t size = from[axis];
+        const std::int64_t count = dx.shape()[axis];
+        const std::int64_t start = std::clamp<std::int64_t>(starts[i] < 0 ? starts[i] + size : starts[i], 0,
+                                                            steps[i] > 0 ? size : size - 1);
+        if (steps[i] == 1) {
+            pads[static_cast<std::size_t>(axis)] = start;
+            pads[static_cast<std::size_t>(axis + from.rank())] = size - start - count;
+            continue;
+        }
+        Shape line(std::vector<std::int64_t>(static_cast<std::size_t>(from.rank()), 1));
+        line[axis] = count;
+        const GraphTensor places = g.add("Arange", {},
+                                         {{"start", static_cast<double>(start)},
+                                          {"limit", static_cast<double>(start + steps[i] * count)},
+                                          {"delta", static_cast<double>(steps[i])},
+                                          {"dtype", "i64"}});
+        Shape spread = dx.shape();
+        spread[axis] = size;
+        dx = apply("ScatterElements",
+                   {full(g, {dx.type().dtype, spread}, 0), expand(reshape(places, line), dx.shape()), dx},
+                   {{"axis", std::int64_t{axis}}});
+    }
+    if (std::ranges::any_of(pads, [](std::int64_t pad) { return pad != 0; }))
+        dx = apply("Pad", {dx}, {{"pads", pads}});
+    g.give(0, dx);
+}
+
+static void splitGradient(GradientContext& g) {
+    std::vector<GraphTensor> parts;
+    for (int i = 0; i < g.outputCount(); ++i) {
+        const GraphTensor part = g.gradient(i);
+        parts.push_back(part ? part : full(g, g.output(i).type(), 0));
+    }
+    g.give(0, g.add("Concat", parts, {{"axis", g.attributes().integer("axis")}}));
+}
+
 void addSliceOps(std::vector<Op>& table) {
     Op slice = makeOp("Slice", "Shape", 13, "Every step-th element from start up to, but without, end",
                       "output = data[start : end : step]");
@@ -245,6 +296,7 @@ void addSliceOps(std::vector<Op>& table) {
     slice.infer = inferSlice;
     slice.cost = gatherCost;
     slice.kernel = sliceKernel;
+    slice.gradient = sliceGradient;
     table.push_back(std::move(slice));
 
     Op split = makeOp("Split", "Shape", 18, "Splits a tensor along an axis; the last part may be smaller");
@@ -261,6 +313,7 @@ void addSliceOps(std::vector<Op>& table) {
     split.infer = inferSplit;
     split.cost = gatherCost;
     split.kernel = splitKernel;
+    split.gradient = splitGradient;
     table.push_back(std::move(split));
 }
 

@@ -4,6 +4,7 @@
 #include "backends/cpu/strided.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/schema.h"
 
 #include <algorithm>
@@ -135,6 +136,22 @@ template <class F> void alongAxisKernel(const KernelContext& ctx) {
     alongAxis<F>(ctx.inputs[0], ctx.outputs[0], ctx.attributes.integer("axis"));
 }
 
+std::vector<std::int64_t> axisOf(const GradientContext& g, const Shape& shape) {
+    const std::int64_t axis = g.attributes().integer("axis");
+    return {axis < 0 ? axis + shape.rank() : axis};
+}
+
+void softmaxGradient(GradientContext& g) {
+    const GraphTensor y = g.output();
+    const GraphTensor share = g.gradient() * y;
+    g.give(0, share - y * sumOver(share, axisOf(g, y.shape())));
+}
+
+void logSoftmaxGradient(GradientContext& g) {
+    const GraphTensor sum = sumOver(g.gradient(), axisOf(g, g.output().shape()));
+    g.give(0, g.gradient() - apply("Exp", {g.output()}) * sum);
+}
+
 Op makeAlongAxis(std::string name, std::string doc, std::string formula, std::string axisDoc, double flops,
                  HostKernel kernel) {
     Op op = makeUnary(std::move(name), "Activation", 13, std::move(doc), std::move(formula), kFloats, flops,
@@ -159,16 +176,19 @@ void addSoftmax(std::vector<Op>& table) {
                       "Axis along which the sum is 1", 15, viaFloat<alongAxisKernel<Softmax>>);
     softmax.torch = "torch.softmax({0}, {axis})";
     softmax.tolerance = {2e-6, 1e-7};
+    softmax.gradient = softmaxGradient;
     table.push_back(std::move(softmax));
     Op logSoftmax = makeAlongAxis("LogSoftmax", "Logarithm of Softmax, computed without loss of precision",
                                   "Y = X − ln Σ exp(X)", "Axis of the Softmax", 15,
                                   viaFloat<alongAxisKernel<LogSoftmax>>);
     logSoftmax.torch = "torch.log_softmax({0}, {axis})";
     logSoftmax.tolerance = {2e-6, 2e-6};
+    logSoftmax.gradient = logSoftmaxGradient;
     table.push_back(std::move(logSoftmax));
     table.push_back(makeAlongAxis("Hardmax", "1 at the first of the largest elements along an axis, else 0",
                                   "Y = (i = argmax X) ? 1 : 0", "Axis along which one element becomes 1", 2,
                                   viaFloat<alongAxisKernel<Hardmax>>));
+    table.back().gradient = passNoGradient;
 }
 
 } // namespace twb

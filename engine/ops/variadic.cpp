@@ -1,6 +1,7 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/math_functions.h"
 #include "ops/schema.h"
 
@@ -66,6 +67,26 @@ void meanKernel(const KernelContext& ctx) {
     });
 }
 
+/// Inputs that tie share the gradient equally, as in PyTorch.
+void extremeGradient(GradientContext& g) {
+    const DType dtype = g.output().type().dtype;
+    std::vector<GraphTensor> chosen;
+    GraphTensor count;
+    for (int i = 0; i < g.inputCount(); ++i) {
+        chosen.push_back(isEqual(g.input(i), g.output()));
+        const GraphTensor one = cast(chosen.back(), dtype);
+        count = count ? count + one : one;
+    }
+    const GraphTensor share = g.gradient() / count;
+    for (int i = 0; i < g.inputCount(); ++i)
+        if (g.isWanted(i)) g.give(i, where(chosen[static_cast<std::size_t>(i)], share));
+}
+
+void meanGradient(GradientContext& g) {
+    const GraphTensor share = g.gradient() / static_cast<double>(g.inputCount());
+    for (int i = 0; i < g.inputCount(); ++i) g.give(i, share);
+}
+
 Op makeVariadic(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
                 std::string output, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Pointwise", opset, std::move(doc), std::move(formula));
@@ -85,16 +106,22 @@ void addVariadic(std::vector<Op>& table) {
     table.push_back(makeVariadic("Max", 13, "Elementwise maximum; NaN counts as the largest",
                                  "Y = max(X₀, X₁, …)", kNumbers, "max", viaFloat<foldNumbers<element::Max>>));
     table.back().element = {"Max"};
+    table.back().gradient = extremeGradient;
     table.push_back(makeVariadic("Min", 13, "Elementwise minimum; NaN counts as the smallest",
                                  "Y = min(X₀, X₁, …)", kNumbers, "min", viaFloat<foldNumbers<element::Min>>));
     table.back().element = {"Min"};
+    table.back().gradient = extremeGradient;
     Op sum = makeVariadic("Sum", 13, "Sum of any number of tensors, with broadcasting", "Y = X₀ + X₁ + …",
                           kFloats, "sum", viaFloat<sumKernel>);
     sum.tolerance = {1e-6, 1e-6};
+    sum.gradient = [](GradientContext& g) {
+        for (int i = 0; i < g.inputCount(); ++i) g.give(i, g.gradient());
+    };
     table.push_back(std::move(sum));
     Op mean = makeVariadic("Mean", 13, "Mean of any number of tensors, with broadcasting",
                            "Y = (X₀ + X₁ + …) / n", kFloats, "mean", viaFloat<meanKernel>);
     mean.tolerance = {1e-6, 1e-6};
+    mean.gradient = meanGradient;
     table.push_back(std::move(mean));
 }
 

@@ -1,4 +1,5 @@
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 #include "ops/view_copies.h"
@@ -257,6 +258,19 @@ void tileViews(const KernelContext& ctx, const CopyViews& copy) {
     copy(from, {out.data, out.dtype, from.shape, denseStrides(from.shape)});
 }
 
+/// Sums over the repetitions.
+static void tileGradient(GradientContext& g) {
+    const Shape& from = g.input().shape();
+    std::vector<std::int64_t> sizes;
+    std::vector<std::int64_t> repetitions;
+    for (int axis = 0; axis < from.rank(); ++axis) {
+        repetitions.push_back(2 * axis);
+        sizes.push_back(from[axis] == 0 ? 0 : g.output().shape()[axis] / from[axis]);
+        sizes.push_back(from[axis]);
+    }
+    g.give(0, reshape(sumOver(reshape(g.gradient(), Shape(std::move(sizes))), repetitions), from));
+}
+
 void addViewOps(std::vector<Op>& table) {
     Op shape = makeOp("Shape", "Shape", 23, "The sizes of a tensor, as a list of integers");
     shape.inputs = {port("data", "self", kAll)};
@@ -268,6 +282,7 @@ void addViewOps(std::vector<Op>& table) {
     shape.infer = inferShape;
     shape.cost = shapeCost;
     shape.kernel = shapeKernel;
+    shape.noGradient = "reads only the sizes of its input";
     table.push_back(std::move(shape));
 
     Op size = makeOp("Size", "Shape", 23, "Number of elements of a tensor");
@@ -277,6 +292,7 @@ void addViewOps(std::vector<Op>& table) {
     size.infer = [](InferContext& ctx) { ctx.output(0, {DType::i64, Shape{}}); };
     size.cost = shapeCost;
     size.kernel = sizeKernel;
+    size.noGradient = "reads only the sizes of its input";
     table.push_back(std::move(size));
 
     Op squeeze = makeShapeOp("Squeeze", 23, "Removes axes of size 1", "squeezed");
@@ -286,6 +302,7 @@ void addViewOps(std::vector<Op>& table) {
     squeeze.inPlace = {0};
     squeeze.infer = inferSqueeze;
     squeeze.kernel = reshapeKernel;
+    squeeze.gradient = reshapeBack;
     table.push_back(std::move(squeeze));
 
     Op unsqueeze = makeShapeOp("Unsqueeze", 23, "Inserts axes of size 1", "expanded");
@@ -295,6 +312,7 @@ void addViewOps(std::vector<Op>& table) {
     unsqueeze.inPlace = {0};
     unsqueeze.infer = inferUnsqueeze;
     unsqueeze.kernel = reshapeKernel;
+    unsqueeze.gradient = reshapeBack;
     table.push_back(std::move(unsqueeze));
 
     Op flatten =
@@ -306,6 +324,7 @@ void addViewOps(std::vector<Op>& table) {
     flatten.inPlace = {0};
     flatten.infer = inferFlatten;
     flatten.kernel = reshapeKernel;
+    flatten.gradient = reshapeBack;
     table.push_back(std::move(flatten));
 
     Op expand = makeShapeOp("Expand", 13, "Broadcasts axes of size 1", "output");
@@ -313,6 +332,7 @@ void addViewOps(std::vector<Op>& table) {
     expand.attributes = {shapeAttribute("shape", std::nullopt, 0, "Shape to broadcast with; 1 keeps a size")};
     expand.infer = inferExpand;
     expand.kernel = expandKernel;
+    expand.gradient = [](GradientContext& g) { g.give(0, g.gradient()); };
     table.push_back(std::move(expand));
 
     Op tile = makeShapeOp("Tile", 13, "Repeats the whole tensor along its axes", "output");
@@ -320,6 +340,7 @@ void addViewOps(std::vector<Op>& table) {
     tile.attributes = {shapeAttribute("repeats", std::nullopt, 0, "Repetitions along each axis")};
     tile.infer = inferTile;
     tile.kernel = tileKernel;
+    tile.gradient = tileGradient;
     table.push_back(std::move(tile));
 }
 

@@ -1,0 +1,292 @@
+#include "training/backward.h"
+
+#include "graph/arrange.h"
+#include "graph/unique_names.h"
+#include "ops/gradient.h"
+#include "placement/device_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace twb {
+namespace {
+
+constexpr double kDistance = 320; ///< from the right edge of the forward cards
+
+/// Writes the backward pass, one forward node after the other, from the loss to the parameters.
+class Writer final : public GradientContext {
+public:
+    Writer(const Graph& graph, const Analysis& analysis, PortRef loss, std::span<const NodeId> parameters)
+        : m_graph(graph), m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_names(graph),
+          m_builder(graph, "Add backward pass") {}
+    Backward write();
+
+    const Attributes& attributes() const override { return m_facts->attributes; }
+    int inputCount() const override { return static_cast<int>(m_facts->inputs.size()); }
+    GraphTensor input(int port) override;
+    GraphTensor output(int port) override { return tensorAt({m_facts->id, port}); }
+    int outputCount() const override { return static_cast<int>(m_facts->outputs.size()); }
+    GraphTensor gradient(int port) override;
+    bool isWanted(int port) const override;
+    void give(int port, GraphTensor gradient) override;
+    std::optional<std::vector<std::int64_t>> integers(int port) const override;
+    std::optional<double> number(int port) const override;
+    GraphTensor add(std::string_view op, std::span<const GraphTensor> inputs,
+                    const Attributes& attributes) override;
+    const TensorType& typeOf(GraphTensor tensor) const override { return m_tensors[tensor.id()].type; }
+    [[noreturn]] void refuse(std::string_view why) const override;
+
+private:
+    /// A tensor of the forward graph or of the backward pass.
+    struct Known {
+        PortRef at;
+        TensorType type;
+    };
+
+    std::vector<const NodeFacts*> nodesOnTheWay();
+    void checkLoss() const;
+    GraphTensor tensorAt(PortRef at);
+    GraphTensor put(std::string_view op, std::span<const GraphTensor> inputs, const Attributes& attributes,
+                    LaneId lane);
+    const Tensor* hostValue(int port) const;
+    const Node& nodeOf(NodeId id) const { return *m_builder.graph().find(id); }
+    bool isFloat(PortRef at) const {
+        const std::optional<TensorType>& type = m_analysis.typeOf(at);
+        return type && isFloating(type->dtype);
+    }
+    Device deviceOf(NodeId id) const { return m_analysis.find(id)->device; }
+    void place();
+
+    const Graph& m_graph;
+    const Analysis& m_analysis;
+    const PortRef m_loss;
+    const std::span<const NodeId> m_parameters;
+    UniqueNames m_names;
+    DeltaBuilder m_builder;
+    FrameId m_frame = FrameId::none;
+    std::vector<NodeId> m_added;
+    std::vector<Known> m_tensors;
+    std::map<PortRef, std::uint32_t> m_ids;             ///< of the forward graph's tensors
+    std::map<PortRef, std::vector<GraphTensor>> m_sums; ///< by forward output: the summands of its gradient
+    std::map<PortRef, GraphTensor> m_gradients;         ///< by forward output
+    std::unordered_set<NodeId> m_wanted;                ///< computed from a parameter
+    const NodeFacts* m_facts = nullptr;                 ///< of the forward node
+};
+
+Backward Writer::write() {
+    checkLoss();
+    const std::vector<const NodeFacts*> way = nodesOnTheWay();
+    m_frame = m_builder.addFrame({FrameId::none, "Backward", {}, {}, {}, {}, true});
+    Backward out;
+    std::unordered_map<NodeId, PortRef> found;
+    for (const NodeFacts* facts : way) {
+        m_facts = facts;
+        if (facts->id == m_loss.node) {
+            const TensorType& type = *m_analysis.typeOf(m_loss);
+            m_sums[m_loss].push_back(full(*this, type, 1));
+        }
+        if (std::ranges::find(m_parameters, facts->id) != m_parameters.end()) {
+            GraphTensor all = gradient(0);
+            if (!all) all = zerosLike(output(0)); // only through ops whose derivative is 0
+            found[facts->id] = m_tensors[all.id()].at;
+        }
+        const Op* op = facts->op;
+        const auto isReached = [&](const auto& sum) { return sum.first.node == facts->id; };
+        if (!op || op->role == OpRole::source || std::ranges::none_of(m_sums, isReached)) continue;
+        if (!op->gradient)
+            refuse(fmt::format("the op {}",
+                               op->noGradient.empty() ? "has no gradient in this version" : op->noGradient));
+        op->gradient(*this);
+    }
+    for (const NodeId parameter : m_parameters) {
+        const auto at = found.find(parameter);
+        if (at == found.end())
+            throw Error(ErrorCode::badGraph,
+                        fmt::format("the loss {} does not depend on the parameter {}",
+                                    quoted(nodeOf(m_loss.node)), quoted(nodeOf(parameter))));
+        out.gradients.push_back(at->second);
+    }
+    place();
+    out.delta = m_builder.take();
+    return out;
+}
+
+void Writer::checkLoss() const {
+    const std::optional<TensorType>& type = m_analysis.typeOf(m_loss);
+    const std::string name = quoted(nodeOf(m_loss.node));
+    if (!type || !type->isKnown())
+        throw Error(ErrorCode::badGraph,
+                    fmt::format("the type of the loss {} is not known: fix its problems first", name));
+    if (!isFloating(type->dtype) || type->shape.elementCount() != 1)
+        throw Error(
+            ErrorCode::badGraph,
+            fmt::format("the loss {} must be one floating number, but is {}: reduce it to a scalar, for "
+                        "example with ReduceMean",
+                        name, type->toString()));
+}
+
+/// The nodes between the parameters and the loss, each before its inputs. Only floating tensors count.
+std::vector<const NodeFacts*> Writer::nodesOnTheWay() {
+    std::vector<const NodeFacts*> order;
+    for (const NodeFacts& facts : m_analysis.nodes) order.push_back(&facts);
+    std::ranges::sort(order, {}, &NodeFacts::rank);
+    for (const NodeId parameter : m_parameters) m_wanted.insert(parameter);
+    for (const NodeFacts* facts : order)
+        for (const std::optional<PortRef>& from : facts->inputs)
+            if (from && m_wanted.contains(from->node) && isFloat(*from)) m_wanted.insert(facts->id);
+    std::unordered_set<NodeId> upstream{m_loss.node};
+    std::vector<const NodeFacts*> out;
+    for (const NodeFacts* facts : order | std::views::reverse) {
+        if (!upstream.contains(facts->id)) continue;
+        for (const std::optional<PortRef>& from : facts->inputs)
+            if (from && isFloat(*from)) upstream.insert(from->node);
+        if (m_wanted.contains(facts->id)) out.push_back(facts);
+    }
+    return out;
+}
+
+GraphTensor Writer::tensorAt(PortRef at) {
+    const auto [known, isNew] = m_ids.try_emplace(at, static_cast<std::uint32_t>(m_tensors.size()));
+    if (isNew) {
+        const std::optional<TensorType>& type = m_analysis.typeOf(at);
+        if (!type || !type->isKnown())
+            throw Error(
+                ErrorCode::badGraph,
+                fmt::format("cannot make the gradient of {}: the sizes of {} are known only at run time",
+                            quoted(nodeOf(m_facts->id)), quoted(nodeOf(at.node))));
+        m_tensors.push_back({at, *type});
+    }
+    return {*this, known->second};
+}
+
+GraphTensor Writer::input(int port) {
+    const auto p = static_cast<std::size_t>(port);
+    if (p >= m_facts->inputs.size() || !m_facts->inputs[p]) return {};
+    return tensorAt(*m_facts->inputs[p]);
+}
+
+GraphTensor Writer::gradient(int port) {
+    const PortRef at{m_facts->id, port};
+    const auto known = m_gradients.find(at);
+    if (known != m_gradients.end()) return known->second;
+    const auto sum = m_sums.find(at);
+    if (sum == m_sums.end()) return {};
+    const std::vector<GraphTensor>& summands = sum->second;
+    const GraphTensor all = summands.size() == 1 ? summands.front() : add("Sum", summands, {});
+    m_gradients[at] = all;
+    return all;
+}
+
+bool Writer::isWanted(int port) const {
+    const auto p = static_cast<std::size_t>(port);
+    if (p >= m_facts->inputs.size() || !m_facts->inputs[p]) return false;
+    const PortRef from = *m_facts->inputs[p];
+    return m_wanted.contains(from.node) && isFloat(from);
+}
+
+void Writer::give(int port, GraphTensor gradient) {
+    if (!isWanted(port)) return;
+    const PortRef from = *m_facts->inputs[static_cast<std::size_t>(port)];
+    GraphTensor summand = sumTo(gradient, input(port).shape());
+    if (deviceOf(from.node) != deviceOf(m_facts->id)) {
+        const GraphTensor there[] = {summand};
+        summand = put("To", there, {}, nodeOf(from.node).lane);
+    }
+    m_sums[from].push_back(summand);
+}
+
+const Tensor* Writer::hostValue(int port) const {
+    const auto p = static_cast<std::size_t>(port);
+    if (p >= m_facts->inputs.size() || !m_facts->inputs[p]) return nullptr;
+    const NodeFacts* from = m_analysis.find(m_facts->inputs[p]->node);
+    if (!from || !from->value)
+        refuse(fmt::format("its input {} is known only at run time", m_facts->op->inputAt(port).name));
+    return &from->value;
+}
+
+std::optional<std::vector<std::int64_t>> Writer::integers(int port) const {
+    const std::string& name = m_facts->op->inputAt(port).name;
+    const Tensor* value = hostValue(port);
+    if (!value) {
+        if (!m_facts->attributes.has(name)) return std::nullopt;
+        return m_facts->attributes.integers(name);
+    }
+    return value->toIntegers();
+}
+
+std::optional<double> Writer::number(int port) const {
+    const std::string& name = m_facts->op->inputAt(port).name;
+    const Tensor* value = hostValue(port);
+    if (!value) {
+        if (!m_facts->attributes.has(name)) return std::nullopt;
+        return m_facts->attributes.number(name);
+    }
+    return value->at(0);
+}
+
+GraphTensor Writer::add(std::string_view op, std::span<const GraphTensor> inputs,
+                        const Attributes& attributes) {
+    return put(op, inputs, attributes, nodeOf(m_facts->id).lane);
+}
+
+GraphTensor Writer::put(std::string_view name, std::span<const GraphTensor> inputs,
+                        const Attributes& attributes, LaneId lane) {
+    const Op& op = *findOp(name);
+    Node node;
+    node.op = op.name;
+    node.name = m_names.take(nodeOf(m_facts->id).name + " grad");
+    node.lane = lane;
+    node.frame = m_frame;
+    node.attributes = attributes;
+    node.folded = op.role == OpRole::source;
+    const NodeId id = m_builder.addNode(std::move(node));
+    m_added.push_back(id);
+    std::vector<const TensorType*> types;
+    for (std::size_t port = 0; port < inputs.size(); ++port) {
+        if (!inputs[port]) {
+            types.push_back(nullptr);
+            continue;
+        }
+        const Known& from = m_tensors[inputs[port].id()];
+        m_builder.connect({from.at, {id, static_cast<std::int32_t>(port)}});
+        types.push_back(&from.type);
+    }
+    const Attributes complete = completeAttributes(op, attributes);
+    std::vector<TensorType> outputs(static_cast<std::size_t>(op.outputCount(complete)));
+    InferContext infer(op, complete, types, {}, nullptr, outputs);
+    op.infer(infer);
+    m_tensors.push_back({{id, 0}, outputs.front()});
+    return {*this, static_cast<std::uint32_t>(m_tensors.size() - 1)};
+}
+
+void Writer::refuse(std::string_view why) const {
+    throw Error(ErrorCode::badGraph,
+                fmt::format("cannot make the gradient of {}: {}", quoted(nodeOf(m_facts->id)), why));
+}
+
+/// Right of the forward cards.
+void Writer::place() {
+    Position origin;
+    for (const Node& node : m_graph.nodes()) origin.x = std::max(origin.x, node.position.x + kDistance);
+    for (const Change<Node>& change : arrange(m_builder.graph(), m_added, origin).nodes)
+        m_builder.change(*change.after);
+}
+
+} // namespace
+
+Backward makeBackward(const Graph& graph, const Analysis& analysis, PortRef loss,
+                      std::span<const NodeId> parameters) {
+    return Writer(graph, analysis, loss, parameters).write();
+}
+
+} // namespace twb

@@ -1,0 +1,125 @@
+#include "support/graphs.h"
+#include "support/test_main.h"
+#include "training/backward.h"
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+/// A layer on cuda:0 whose weight and input are created on cpu and copied.
+struct Layer {
+    GraphMaker g;
+    NodeId x = g.node("Input", "x", "cpu", {{"shape", Ints{2, 3}}});
+    NodeId w = g.node("RandomNormal", "w", "cpu", {{"shape", Ints{3, 4}}});
+    NodeId there = g.node("To", "x there", "cuda:0", {}, {x});
+    NodeId copied = g.node("To", "w there", "cuda:0", {}, {w});
+    NodeId product = g.node("MatMul", "fc", "cuda:0", {}, {there, copied});
+    NodeId loss = g.node("ReduceMean", "loss", "cuda:0", {{"keepdims", false}}, {product});
+
+    Analysis analysis() const { return analyze(g.graph(), simulatedMap(), Policy::strict, nullptr); }
+    Backward backward(NodeId from, std::vector<NodeId> parameters) const {
+        return makeBackward(g.graph(), analysis(), {from, 0}, parameters);
+    }
+    /// The sentence with which the backward pass is refused.
+    QString refusal(NodeId from, std::vector<NodeId> parameters) const {
+        try {
+            backward(from, std::move(parameters));
+        } catch (const Error& e) {
+            return QString::fromStdString(e.what());
+        }
+        return {};
+    }
+};
+
+} // namespace
+
+class TestBackward : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    /// Each node stands on the lane of its forward node; the gradient of a copy is a copy back.
+    void aGradientGoesBackOverACopy() {
+        const Layer layer;
+        const Backward backward = layer.backward(layer.loss, {layer.w});
+        Graph graph = layer.g.graph();
+        graph.apply(backward.delta);
+        const Node& last = *graph.find(backward.gradients[0].node);
+        QCOMPARE(last.op, std::string("To"));
+        QCOMPARE(graph.find(last.lane)->device, Device::cpu());
+        const Node& product = *graph.find(graph.sourceOf({last.id, 0})->node);
+        QCOMPARE(product.op, std::string("MatMul"));
+        QCOMPARE(product.name, std::string("fc grad 2"));
+        QCOMPARE(graph.find(product.lane)->device, Device::cuda(0));
+        const Frame& frame = *graph.find(product.frame);
+        QCOMPARE(frame.title, std::string("Backward"));
+        QVERIFY(frame.collapsed);
+        QVERIFY(!analyze(graph, simulatedMap(), Policy::strict, nullptr).hasErrors());
+        graph.apply(backward.delta.inverse());
+        QVERIFY(graph == layer.g.graph());
+    }
+
+    /// The gradients of x and of its copy are not computed, since nobody asked for them.
+    void onlyWhatIsAskedForIsComputed() {
+        const Layer layer;
+        const Backward backward = layer.backward(layer.loss, {layer.w});
+        Graph graph = layer.g.graph();
+        graph.apply(backward.delta);
+        int products = 0;
+        for (const Node& node : graph.nodes()) products += node.op == "MatMul";
+        QCOMPARE(products, 2);
+    }
+
+    void aTensorReadTwiceGetsTheSum() {
+        Layer layer;
+        const NodeId twice = layer.g.node("Mul", "square", "cpu", {}, {layer.x, layer.x});
+        const NodeId loss = layer.g.node("ReduceSum", "sum", "cpu", {{"keepdims", false}}, {twice});
+        Graph graph = layer.g.graph();
+        const Backward backward = layer.backward(loss, {layer.x});
+        graph.apply(backward.delta);
+        QCOMPARE(graph.find(backward.gradients[0].node)->op, std::string("Sum"));
+    }
+
+    void aLossThatIsNoScalarIsRefused() {
+        const Layer layer;
+        QCOMPARE(layer.refusal(layer.product, {layer.w}),
+                 QStringLiteral(
+                     "the loss MatMul \"fc\" must be one floating number, but is f32 2×4: reduce it to a "
+                     "scalar, for example with ReduceMean"));
+    }
+
+    void aParameterThatDoesNotReachTheLossIsRefused() {
+        Layer layer;
+        const NodeId other = layer.g.node("Ones", "other", "cpu", {{"shape", Ints{2}}});
+        QCOMPARE(
+            layer.refusal(layer.loss, {layer.w, other}),
+            QStringLiteral("the loss ReduceMean \"loss\" does not depend on the parameter Ones \"other\""));
+    }
+
+    /// Through indices a loss does not change with small changes of a parameter.
+    void aParameterThatIsOnlyReadForIndicesIsRefused() {
+        Layer layer;
+        const NodeId best = layer.g.node("ArgMax", "best", "cpu", {}, {layer.w});
+        const NodeId number = layer.g.node("Cast", "number", "cpu", {{"to", "f32"}}, {best});
+        const NodeId loss = layer.g.node("ReduceSum", "sum", "cpu", {{"keepdims", false}}, {number});
+        QCOMPARE(
+            layer.refusal(loss, {layer.w}),
+            QStringLiteral("the loss ReduceSum \"sum\" does not depend on the parameter RandomNormal \"w\""));
+    }
+
+    void anOpWithoutAGradientIsNamed() {
+        Layer layer;
+        const NodeId opaque = layer.g.node(
+            "Opaque", "custom", "cpu",
+            {{"outputs", std::vector<std::string>{"f32[]"}}, {"num_outputs", std::int64_t{1}}}, {layer.w});
+        QCOMPARE(
+            layer.refusal(opaque, {layer.w}),
+            QStringLiteral(
+                "cannot make the gradient of Opaque \"custom\": the op has no gradient in this version"));
+    }
+};
+
+TWB_TEST_MAIN(TestBackward)
+#include "test_backward.moc"
