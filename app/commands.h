@@ -16,6 +16,7 @@ void addPlaceCommand(CLI::App& app, ExitCode& exit);
 void addPredictCommand(CLI::App& app, ExitCode& exit);
 void addRunCommand(CLI::App& app, ExitCode& exit);
 void addBatchCommand(CLI::App& app, ExitCode& exit);
+void addTrainCommand(CLI::App& app, ExitCode& exit);
 void addCompareCommand(CLI::App& app, ExitCode& exit);
 void addReportCommand(CLI::App& app, ExitCode& exit);
 void addProfileCommand(CLI::App& app, ExitCode& exit);

@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
         addCheckCommand(app, exit);
         addRunCommand(app, exit);
         addBatchCommand(app, exit);
+        addTrainCommand(app, exit);
         addFixCommand(app, exit);
         addPredictCommand(app, exit);
         addPlaceCommand(app, exit);

@@ -53,7 +53,8 @@ struct Launch {
     const TensorFiles* files = nullptr;
     StepMemory* memory = nullptr; ///< memory of the step for this run
     Cost cost;
-    bool allowTf32 = false; ///< f32 products may be rounded to TF32
+    bool allowTf32 = false;     ///< f32 products may be rounded to TF32
+    std::int64_t iteration = 0; ///< KernelContext::iteration
     /// Inputs, in ascending order, that are 0-dimensional cpu tensors among a device's operands.
     std::span<const std::uint32_t> hostScalars;
     LaunchGuard* guard = nullptr;

@@ -33,6 +33,7 @@ struct KernelContext {
     const Attributes& attributes;
     const TensorFiles* files = nullptr; ///< for File and Save
     StepMemory* memory = nullptr;       ///< null: the kernel keeps no state
+    std::int64_t iteration = 0;         ///< of the run, counted from RunOptions::firstIteration
 };
 
 /// A kernel for host memory. Throws twb::Error; never accesses memory outside its views.

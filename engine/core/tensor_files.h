@@ -2,10 +2,24 @@
 
 #include "core/tensor.h"
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace twb {
+
+/// The rows of a tensor on disk: its slices along the first axis. Thread-safe.
+class TensorRows {
+public:
+    virtual ~TensorRows() = default;
+    virtual const TensorType& type() const = 0;
+    /// Copies these rows, which must exist, one after the other. Throws Error(io).
+    virtual void read(std::span<const std::int64_t> rows, void* to) const = 0;
+};
+/// Bytes of one row. Throws Error(badFile) for a 0-dimensional tensor.
+std::size_t rowBytesOf(const TensorType& type);
 
 /// Access to tensors on disk for `File` and `Save`. Paths are those of the graph, relative to the project's
 /// folder; "a.safetensors#name" is one tensor of a file with several. A path that leaves the folder is
@@ -18,6 +32,8 @@ public:
     virtual TensorType typeOf(std::string_view path) const = 0;
     /// Reads into `out`: dense host memory of type typeOf(path).
     virtual void read(std::string_view path, const TensorView& out) const = 0;
+    /// Loads the tensor, or keeps its file open.
+    virtual std::shared_ptr<const TensorRows> rows(std::string_view path) const;
     /// Throws if write() would refuse this path; touches no file.
     virtual void checkTarget(std::string_view path) const { (void)path; }
     /// Writes a dense host tensor, atomically.

@@ -38,11 +38,11 @@ Fields fieldsOf(Section section) {
         return {bit(id) | bit(device) | bit(title) | bit(order) | bit(collapsed), bit(id) | bit(device)};
     case Section::frames:
         return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body) | bit(color) | bit(collapsed) |
-                    bit(once),
+                    bit(once) | bit(loss),
                 bit(id)};
     case Section::nodes:
         return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(disabled) |
-                    bit(breakpoint) | bit(source) | bit(attributes),
+                    bit(breakpoint) | bit(source) | bit(attributes) | bit(forward),
                 bit(id) | bit(op) | bit(name) | bit(lane)};
     case Section::edges:
         return {bit(from) | bit(to), bit(from) | bit(to)};
@@ -145,6 +145,9 @@ void set(Frame& frame, Field field, const Scalar& value) {
     case Field::once:
         frame.once = flag(value);
         break;
+    case Field::loss:
+        frame.loss = id<NodeId>(value);
+        break;
     case Field::color: {
         const auto color = parseFrameColor(text(value));
         if (!color)
@@ -181,6 +184,9 @@ void set(Node& node, Field field, const Scalar& value) {
         break;
     case Field::disabled:
         node.disabled = flag(value);
+        break;
+    case Field::forward:
+        node.forward = id<NodeId>(value);
         break;
     case Field::breakpoint:
         if (std::optional<Breakpoints> breakpoints = parseBreakpoints(text(value)))

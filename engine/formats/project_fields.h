@@ -53,13 +53,15 @@ enum class Field {
     from,
     to,
     text,
+    forward,
+    loss,
 };
-inline constexpr std::array<std::string_view, 33> kFieldNames{
+inline constexpr std::array<std::string_view, 35> kFieldNames{
     "format", "version",    "title", "description", "policy", "iterations", "lanes",
     "frames", "nodes",      "edges", "notes",       "layout", "id",         "device",
     "order",  "parent",     "owner", "body",        "color",  "collapsed",  "once",
     "op",     "name",       "lane",  "frame",       "pinned", "disabled",   "breakpoint",
-    "source", "attributes", "from",  "to",          "text"};
+    "source", "attributes", "from",  "to",          "text",   "forward",    "loss"};
 
 /// A set of fields, as bits.
 constexpr std::uint64_t bit(Field f) { return std::uint64_t{1} << static_cast<unsigned>(f); }

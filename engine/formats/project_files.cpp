@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "formats/input_file.h"
 #include "formats/npy.h"
+#include "formats/safetensors.h"
 #include "formats/tensor_archive.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,39 @@ namespace twb {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The rows of a tensor that lies in a file row by row. The file is read, not mapped: if it becomes shorter,
+/// that is an error instead of a crash.
+class FileRows final : public TensorRows {
+public:
+    FileRows(const fs::path& path, const FileBounds& bounds, TensorType type, std::uint64_t offset)
+        : m_path(path), m_file(path, bounds), m_type(std::move(type)), m_offset(offset),
+          m_rowBytes(rowBytesOf(m_type)) {}
+
+    const TensorType& type() const override { return m_type; }
+    void read(std::span<const std::int64_t> rows, void* to) const override {
+        auto* out = static_cast<std::byte*>(to);
+        for (std::size_t i = 0; i < rows.size();) {
+            std::size_t count = 1; // neighbours are read at once
+            while (i + count < rows.size() && rows[i + count] == rows[i] + static_cast<std::int64_t>(count))
+                ++count;
+            const std::size_t bytes = count * m_rowBytes;
+            const std::uint64_t at = m_offset + static_cast<std::uint64_t>(rows[i]) * m_rowBytes;
+            if (m_file.readAt(at, out, bytes) != bytes)
+                throw Error(ErrorCode::io, fmt::format("{}: the file ends in the middle of row {}",
+                                                       m_path.string(), rows[i]));
+            out += bytes;
+            i += count;
+        }
+    }
+
+private:
+    fs::path m_path;
+    InputFile m_file;
+    TensorType m_type;
+    std::uint64_t m_offset;
+    std::size_t m_rowBytes;
+};
 
 class ProjectFiles final : public TensorFiles {
 public:
@@ -47,6 +81,16 @@ public:
         if (!at.isInArchive()) return readNpyInto(placeOf(path), out, m_bounds);
         const auto known = archive(at.file);
         known->read(nameIn(*known, at), out);
+    }
+
+    std::shared_ptr<const TensorRows> rows(std::string_view path) const override {
+        constexpr std::int64_t kMostInMemory = std::int64_t{1} << 28;
+        if (typeOf(path).byteCount() <= kMostInMemory) return TensorFiles::rows(path);
+        const TensorPath at = splitTensorPath(path);
+        if (at.isInArchive()) return rowsInArchive(at);
+        const NpyHeader header = readNpyHeader(placeOf(path), m_bounds);
+        if (header.fortranOrder || header.bigEndian) return TensorFiles::rows(path);
+        return std::make_shared<FileRows>(placeOf(path), m_bounds, header.type, header.dataOffset);
     }
 
     void checkTarget(std::string_view path) const override { (void)targetOf(path); }
@@ -91,6 +135,15 @@ private:
         m_bounds.checkName(file);
         requireWritable(at);
         return {at, file};
+    }
+
+    std::shared_ptr<const TensorRows> rowsInArchive(const TensorPath& at) const {
+        const auto known = archive(at.file);
+        const auto* tensors = dynamic_cast<const Safetensors*>(known.get());
+        if (!tensors) return TensorFiles::rows(at.tensor ? at.file + "#" + *at.tensor : at.file);
+        const std::string name = nameIn(*known, at);
+        return std::make_shared<FileRows>(placeOf(at.file), m_bounds, tensors->typeOf(name),
+                                          tensors->offsetOf(name));
     }
 
     static std::string nameIn(const TensorArchive& archive, const TensorPath& path) {

@@ -125,6 +125,7 @@ void writeFrame(Writer& w, const Frame& frame) {
     if (!frame.body.empty()) w.raw(", \"body\": ").text(frame.body);
     if (frame.collapsed) w.raw(", \"collapsed\": true");
     if (frame.once) w.raw(", \"once\": true");
+    if (frame.loss != NodeId::none) w.raw(", \"loss\": ").id(frame.loss);
     if (frame.color != FrameColor::none) w.raw(", \"color\": ").text(name(frame.color));
     w.raw("}");
 }
@@ -135,6 +136,7 @@ void writeNode(Writer& w, const Node& node) {
     if (node.frame != FrameId::none) w.raw(", \"frame\": ").id(node.frame);
     if (node.pinned) w.raw(", \"pinned\": true");
     if (node.disabled) w.raw(", \"disabled\": true");
+    if (node.forward != NodeId::none) w.raw(", \"forward\": ").id(node.forward);
     if (!node.breakpoints.empty()) w.raw(", \"breakpoint\": ").text(toString(node.breakpoints));
     if (node.source) w.raw(", \"source\": ").text(w.sourceText(*node.source));
     if (!node.attributes.empty()) {

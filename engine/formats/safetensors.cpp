@@ -87,6 +87,11 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
                    [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
 }
 
+std::uint64_t Safetensors::offsetOf(const std::string& name) const {
+    (void)typeOf(name);
+    return m_offsets.at(name);
+}
+
 void Safetensors::readBytes(const std::string& name, std::uint64_t offset, void* to,
                             std::size_t count) const {
     if (m_file.readAt(m_offsets.at(name) + offset, to, count) != count)

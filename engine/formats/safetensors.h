@@ -29,6 +29,8 @@ public:
     std::vector<std::string> names() const override;
     TensorType typeOf(const std::string& name) const override;
     void read(const std::string& name, const TensorView& out) const override;
+    /// Where the bytes of a tensor start in the file.
+    std::uint64_t offsetOf(const std::string& name) const;
     /// The bytes of a tensor from `offset` on, as in the file.
     void readBytes(const std::string& name, std::uint64_t offset, void* to, std::size_t count) const;
 

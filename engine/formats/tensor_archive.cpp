@@ -1,6 +1,7 @@
 #include "formats/tensor_archive.h"
 
 #include "core/error.h"
+#include "formats/data_files.h"
 #include "formats/npy.h"
 #include "formats/npz.h"
 #include "formats/safetensors.h"
@@ -19,9 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 2> kEndings{".npz", ".safetensors"};
+constexpr std::array<std::string_view, 3> kEndings{".npz", ".safetensors", ".csv"};
 
 bool isNpz(const fs::path& file) { return file.extension() == ".npz"; }
+bool isCsv(const fs::path& file) { return file.extension() == ".csv"; }
 
 /// The maximum number of names in a message.
 constexpr std::size_t kMostNames = 8;
@@ -68,10 +70,13 @@ private:
 
 bool TensorPath::isInArchive() const {
     const std::string ending = fs::path(file).extension();
-    return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+    return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end() || IdxFile::isNamed(file);
 }
 
 TensorPath splitTensorPath(std::string_view path) {
+    const std::size_t hash = path.rfind('#');
+    if (hash != std::string_view::npos && IdxFile::isNamed(path.substr(0, hash)))
+        return {std::string(path.substr(0, hash)), std::string(path.substr(hash + 1))};
     std::size_t end = std::string_view::npos;
     for (const std::string_view ending : kEndings)
         if (const auto at = path.find(std::string(ending) + '#'); at != std::string_view::npos)
@@ -82,10 +87,13 @@ TensorPath splitTensorPath(std::string_view path) {
 
 std::shared_ptr<const TensorArchive> openTensorArchive(const fs::path& file, const FileBounds& bounds) {
     if (isNpz(file)) return std::make_shared<Npz>(file, bounds);
+    if (isCsv(file)) return std::make_shared<CsvFile>(file, bounds);
+    if (IdxFile::isNamed(file)) return std::make_shared<IdxFile>(file, bounds);
     return std::make_shared<Safetensors>(file, bounds);
 }
 
 std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
+    if (archive.isWhole()) return {};
     std::vector<std::string> names = archive.names();
     if (names.size() == 1) return std::move(names.front());
     if (names.empty())
@@ -96,6 +104,11 @@ std::string onlyTensorOf(const TensorArchive& archive, const fs::path& file) {
 }
 
 void requireWritable(const TensorPath& path) {
+    if (isCsv(path.file) || IdxFile::isNamed(path.file))
+        throw Error(ErrorCode::io,
+                    fmt::format("\"{}\" cannot be written: CSV and IDX files are only read; name a "
+                                ".npy file, or a tensor in an archive: out.npz#name",
+                                path.file));
     if (path.isInArchive() && (!path.tensor || path.tensor->empty()))
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("{}: name the tensor to write: {}#result", path.file,

@@ -12,13 +12,15 @@
 
 namespace twb {
 
-/// A file with several tensors, open for reading: .npz or .safetensors. Thread-safe. Throws Error(io), or
-/// Error(badFile) that names the file and the tensor.
+/// A file with several tensors, open for reading: .npz, .safetensors, CSV or IDX. Thread-safe. Throws
+/// Error(io), or Error(badFile) that names the file and the tensor.
 class TensorArchive {
 public:
     virtual ~TensorArchive() = default;
     /// Sorted.
     virtual std::vector<std::string> names() const = 0;
+    /// Whether the file as a whole is a tensor too, of the name "".
+    virtual bool isWhole() const noexcept { return false; }
     /// Throws Error(badFile) that lists the names if there is no such tensor.
     virtual TensorType typeOf(const std::string& name) const = 0;
     /// Reads into `out`, dense host memory of that type.

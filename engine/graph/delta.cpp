@@ -314,12 +314,21 @@ void paste(DeltaBuilder& builder, const Fragment& fragment, Position offset, Lan
         ids[node.id] = builder.addNode(std::move(fresh));
         pasted.push_back(ids[node.id]);
     }
+    for (const NodeId id : pasted) {
+        Node fresh = *builder.graph().find(id);
+        if (fresh.forward == NodeId::none) continue;
+        const auto forward = ids.find(fresh.forward);
+        fresh.forward = forward == ids.end() ? NodeId::none : forward->second;
+        builder.change(fresh);
+    }
     giveFreshSeeds(builder, pasted);
     for (const Frame& frame : fragment.frames) {
         const auto owner = ids.find(frame.owner);
-        if (owner == ids.end()) continue;
+        const auto loss = ids.find(frame.loss);
+        if (owner == ids.end() && frame.loss == NodeId::none) continue;
         Frame body = *builder.graph().find(frames[frame.id]);
-        body.owner = owner->second;
+        if (owner != ids.end()) body.owner = owner->second;
+        body.loss = loss == ids.end() ? NodeId::none : loss->second;
         builder.change(body);
     }
     for (const Note& note : fragment.notes) {

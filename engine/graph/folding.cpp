@@ -14,19 +14,33 @@ namespace {
 constexpr double kBeside = 64; ///< between a card and its unfolded parameters
 constexpr double kBelow = 16;
 
+/// The input of the only consumer. The nodes of a training, which read every parameter, count only if there
+/// is no other.
+std::optional<PortRef> soleReader(const Graph& graph, NodeId node) {
+    std::optional<PortRef> forward;
+    const std::vector<Edge>& outgoing = graph.outgoing(node);
+    for (const Edge& edge : outgoing) {
+        const Node* reader = graph.find(edge.to.node);
+        if (outgoing.size() > 1 && reader && reader->forward != NodeId::none) continue;
+        if (forward) return std::nullopt;
+        forward = edge.to;
+    }
+    return forward;
+}
+
 } // namespace
 
 std::optional<PortRef> foldTarget(const Graph& graph, NodeId node) {
-    const auto& outgoing = graph.outgoing(node);
-    if (outgoing.size() != 1 || outgoing[0].to.port >= kMostFoldedPorts) return std::nullopt;
+    const std::optional<PortRef> target = soleReader(graph, node);
+    if (!target || target->port >= kMostFoldedPorts) return std::nullopt;
     const Node* at = graph.find(node);
     const Op* op = at ? findOp(at->op) : nullptr;
     if (!op || op->role != OpRole::source || op->name == "Input") return std::nullopt;
     for (const auto& input : graph.inputs(node))
         if (input) return std::nullopt; // a source with an input is an error that the user must see
-    const Node* reader = graph.find(outgoing[0].to.node);
+    const Node* reader = graph.find(target->node);
     if (!reader || reader->op == "To" || reader->id == node) return std::nullopt;
-    return outgoing[0].to;
+    return target;
 }
 
 std::optional<PortRef> foldedInto(const Graph& graph, const Node& node) {

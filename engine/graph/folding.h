@@ -11,8 +11,8 @@ namespace twb {
 inline constexpr int kMostFoldedPorts = 64;
 
 /// The input into which a node may be folded: the input of its only consumer. Nothing for an op that is not a
-/// source, for an Input (not a parameter), for a node without exactly one consumer, and for the input of a
-/// To.
+/// source, for an Input (not a parameter), for a node without exactly one consumer outside the training, and
+/// for the input of a To.
 std::optional<PortRef> foldTarget(const Graph& graph, NodeId node);
 /// The input into which the node is folded now. Node::folded is not enough: an edit may have removed the
 /// consumer.

@@ -54,6 +54,9 @@ struct Node {
     bool disabled = false;              ///< does not run; its consumers read one of its inputs instead
     Breakpoints breakpoints{};          ///< do not change results
     std::optional<SourceLine> source{}; ///< of the program that was imported
+    /// In a training: the node whose gradient this one computes, or the parameter that it updates. That node
+    /// may have been removed since.
+    NodeId forward = NodeId::none;
     bool operator==(const Node&) const = default;
 };
 
@@ -81,6 +84,8 @@ struct Frame {
     /// Not part of the iteration: its nodes, and those of frames inside it, run once, before the first
     /// iteration if their inputs do.
     bool once = false;
+    /// Of the backward pass of a training: the node of the loss, whose output 0 it is. May have been removed.
+    NodeId loss = NodeId::none;
     bool operator==(const Frame&) const = default;
 };
 

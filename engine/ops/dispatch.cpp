@@ -50,7 +50,7 @@ void throughFloat(const KernelContext& ctx, HostKernel kernel) {
             mapElements<T, float>(from, inputs[i], [](T x) { return static_cast<float>(x); });
         });
     }
-    kernel({inputs, outputs, ctx.attributes, ctx.files});
+    kernel({inputs, outputs, ctx.attributes, ctx.files, nullptr, ctx.iteration});
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const TensorView& to = ctx.outputs[i];
         if (!isHalfWidth(to.dtype) || !to.data) continue;

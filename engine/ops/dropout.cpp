@@ -43,6 +43,7 @@ void dropoutKernel(const KernelContext& ctx) {
         return;
     }
     const auto seed = static_cast<std::uint64_t>(ctx.attributes.integer("seed"));
+    const auto iteration = static_cast<std::uint64_t>(ctx.iteration);
     withFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         const T scale = static_cast<T>(1 / (1 - ratio));
@@ -51,7 +52,7 @@ void dropoutKernel(const KernelContext& ctx) {
         parallelRanges(total, 20 * total, 64, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i) {
                 const bool keeps =
-                    uniform01<double>(randomWords(seed, static_cast<std::uint64_t>(i))) >= ratio;
+                    uniform01<double>(randomWords(seed, static_cast<std::uint64_t>(i), iteration)) >= ratio;
                 y[i] = keeps ? y[i] * scale : T{0};
                 if (mask) mask[i] = Bool(keeps);
             }
@@ -81,8 +82,11 @@ void addDropout(std::vector<Op>& table) {
     AttributeSpec share = numberAttribute("ratio", 0.5, "Fraction of elements dropped in training");
     share.minimum = 0;
     share.maximum = 1;
-    op.attributes = {std::move(share), flagAttribute("training_mode", false, "Drop elements"),
-                     integerAttribute("seed", 0, "The same seed drops the same elements on every device")};
+    op.attributes = {
+        std::move(share), flagAttribute("training_mode", false, "Drop elements"),
+        integerAttribute(
+            "seed", 0, "The same seed drops the same elements on every device; each iteration drops others")};
+    op.readsIteration = true;
     op.tolerance = {1.2e-7, 0};
     op.infer = inferDropout;
     op.gradient = dropoutGradient;

@@ -30,6 +30,8 @@ void addWindows(std::vector<Op>& table);
 void addFourier(std::vector<Op>& table);
 void addRandomLike(std::vector<Op>& table);
 void addOptimizers(std::vector<Op>& table);
+void addUpdates(std::vector<Op>& table);
+void addBatches(std::vector<Op>& table);
 void addQuantization(std::vector<Op>& table);
 void addQuantizedMatMul(std::vector<Op>& table);
 void addShapeOps(std::vector<Op>& table);

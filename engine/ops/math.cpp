@@ -179,6 +179,12 @@ void addMath(std::vector<Op>& table) {
     identity.inputs[0].name = "input";
     identity.outputs[0].name = "output";
     table.push_back(std::move(identity));
+
+    Op detach = makeUnary("Detach", "Training", 0, "The same tensor, through which no gradient passes",
+                          "Y = X", kAll, 0, identityKernel);
+    detach.torch = "{0}.detach()";
+    detach.gradient = passNoGradient;
+    table.push_back(std::move(detach));
 }
 
 } // namespace twb

@@ -126,6 +126,11 @@ struct Op {
     /// Inputs whose buffer the planner may reuse for output 0 if they have no other consumer and sizes are
     /// equal.
     std::vector<int> inPlace;
+    /// Inputs whose tensors the op writes: output i is the tensor of input updates[i] after the step, in the
+    /// same memory. Each must come directly from a source on the op's lane (placement/update_rule.h).
+    std::vector<int> updates;
+    /// The kernel reads KernelContext::iteration, so its result may differ between iterations.
+    bool readsIteration = false;
     ChannelsLast channelsLast = ChannelsLast::no;
     Tolerance tolerance;
     /// PyTorch's message for inputs of different dtypes; null if PyTorch promotes them.

@@ -88,6 +88,8 @@ std::vector<Op> buildTable() {
                       addFourier,
                       addRandomLike,
                       addOptimizers,
+                      addUpdates,
+                      addBatches,
                       addQuantization,
                       addQuantizedMatMul,
                       addNGrams,

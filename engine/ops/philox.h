@@ -28,10 +28,12 @@ TWB_HOST_DEVICE inline PhiloxWords philox4x32(PhiloxWords counter, std::uint32_t
     return counter;
 }
 
-/// The words of element `index`: counter (index mod 2^32, index / 2^32, 0, 0), key (seed mod 2^32, seed /
-/// 2^32).
-TWB_HOST_DEVICE inline PhiloxWords randomWords(std::uint64_t seed, std::uint64_t index) {
-    return philox4x32({{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0}},
+/// The words of element `index`: counter (index mod 2^32, index / 2^32, stream mod 2^32, stream / 2^32), key
+/// (seed mod 2^32, seed / 2^32). Each stream is another sequence: one per iteration, for example.
+TWB_HOST_DEVICE inline PhiloxWords randomWords(std::uint64_t seed, std::uint64_t index,
+                                               std::uint64_t stream = 0) {
+    return philox4x32({{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
+                        static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
                       static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 

@@ -1,10 +1,15 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/parameter_start.h"
 #include "ops/philox.h"
 #include "ops/schema.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstring>
+#include <string>
 
 namespace twb {
 namespace {
@@ -67,6 +72,32 @@ void inputKernel(const KernelContext& ctx) {
     });
 }
 
+void inferParameter(InferContext& ctx) {
+    inferRandom(ctx);
+    const std::string& init = ctx.attributes().text("init");
+    const Shape shape(ctx.attributes().integers("shape"));
+    const bool usesFans = init.starts_with("xavier") || init.starts_with("kaiming");
+    if (!usesFans) return;
+    if (shape.rank() < 2)
+        ctx.fail(
+            "attribute", -1,
+            fmt::format("the initialisation {} needs a matrix or a filter, but the shape is {}; use zeros "
+                        "or uniform for a bias",
+                        init, shape.toTorchString()));
+    if (shape.elementCount() == 0)
+        ctx.fail("attribute", -1,
+                 fmt::format("the initialisation {} needs elements, but the shape is {}", init,
+                             shape.toTorchString()));
+}
+
+void parameterKernel(const KernelContext& ctx) {
+    const ParameterStart start = parameterStart(ctx.attributes, ctx.outputs[0].shape);
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        fillRandom<T>(ctx, [start](PhiloxWords words) { return start.element<T>(words); });
+    });
+}
+
 Op makeRandom(std::string name, std::string doc, std::string formula, AttributeSpec first,
               AttributeSpec second, HostKernel kernel) {
     Op op = makeOp(std::move(name), "Tensors", 1, std::move(doc), std::move(formula));
@@ -105,6 +136,27 @@ void addRandomSources(std::vector<Op>& table) {
 
     AttributeSpec scale = numberAttribute("scale", 1, "Standard deviation");
     scale.minimum = 0;
+    AttributeSpec inAxis =
+        integerAttribute("in_axis", 1, "Axis of the inputs: 1 for Linear and Conv, 0 for MatMul");
+    inAxis.minimum = 0;
+    inAxis.maximum = 1;
+    AttributeSpec gain =
+        numberAttribute("gain", 1, "Factor of xavier and kaiming; absent: 1, and √2 for kaiming");
+    gain.defaultValue.reset();
+    gain.minimum = 0;
+    Op parameter = makeRandom("Parameter", "Initial value of a tensor that training changes", "",
+                              choiceAttribute("init", "zeros",
+                                              {"zeros", "constant", "normal", "uniform", "xavier_uniform",
+                                               "xavier_normal", "kaiming_uniform", "kaiming_normal"},
+                                              "Distribution, as in torch.nn.init"),
+                              numberAttribute("value", 0, "Value of constant; mean of normal and uniform"),
+                              viaFloat<parameterKernel>);
+    AttributeSpec spread = numberAttribute("scale", 1, "normal: standard deviation; uniform: half the width");
+    spread.minimum = 0;
+    for (AttributeSpec* extra : {&spread, &inAxis, &gain}) parameter.attributes.push_back(std::move(*extra));
+    parameter.infer = inferParameter;
+    table.push_back(std::move(parameter));
+
     table.push_back(makeRandom("RandomNormal", "Normally distributed numbers, created on its lane's device",
                                "Y = mean + scale · √(−2 ln u₁) · cos(2π u₂)",
                                numberAttribute("mean", 0, "Mean"), std::move(scale), viaFloat<normalKernel>));

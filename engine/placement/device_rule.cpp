@@ -5,6 +5,7 @@
 #include "ops/opaque.h"
 #include "placement/disabled_rule.h"
 #include "placement/fixes.h"
+#include "placement/update_rule.h"
 
 #include <fmt/format.h>
 
@@ -180,7 +181,8 @@ bool DeviceRule::mayStandOn(NodeId id, Device device) const {
     const Backend* backend = m_devices.find(device);
     if (!facts.op || !backend || m_graph.find(id)->pinned) return false;
     const bool hasFile = facts.op->attribute("path");
-    if (facts.op->role == OpRole::sink) return device.isCpu() || !hasFile;
+    if (facts.op->role != OpRole::source && hasFile) return device.isCpu();
+    if (facts.op->role == OpRole::sink) return true;
     if (!facts.op->kernel || isOpaque(*facts.op) || (facts.op->role == OpRole::source && hasFile))
         return true;
     std::vector<DType> dtypes;
@@ -212,6 +214,7 @@ std::vector<Fix> DeviceRule::copiesFor(const Moves& moves) const {
             fix.node = id;
             fix.device = wanted(facts, port, moves);
             if (m_analysis.policy.actionFor(from, fix.device) == Policy::Action::allow) continue;
+            if (updatesInput(*facts.op, port)) continue;
             fix.edge = {m_graph.sourceOf({id, port}).value_or(tensor), {id, port}};
             fix.title = fmt::format("insert To({}) on {} -> {}", fix.device.toString(),
                                     labelOf(m_graph, tensor.node), labelOf(m_graph, id));
@@ -300,7 +303,8 @@ void DeviceRule::addFixes(Diagnostic& d) const {
     const NodeFacts& facts = *m_analysis.find(d.node);
     const NodeFacts& source = *m_analysis.find(d.edge->from.node);
     const Device target = wanted(facts, d.port);
-    d.fixes.push_back(insertFix(d, target));
+    const bool isWritten = updatesInput(*facts.op, d.port); // a copy would receive the update
+    if (!isWritten) d.fixes.push_back(insertFix(d, target));
     if (source.op && source.op->role == OpRole::source && mayStandOn(source.id, target)) {
         Fix create = moveFix(m_graph, source.id, target);
         create.title = fmt::format("{} {} on {}", source.op->attribute("path") ? "load" : "create",

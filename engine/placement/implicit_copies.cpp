@@ -2,6 +2,7 @@
 
 #include "placement/device_rule.h"
 #include "placement/disabled_rule.h"
+#include "placement/update_rule.h"
 
 #include <fmt/format.h>
 
@@ -54,7 +55,7 @@ void addImplicitCopies(const Graph& graph, const DeviceMap& devices, NodeId id, 
         std::tie(copy.from, copy.target) = what;
         std::sort(edges.begin(), edges.end());
         copy.edges = std::move(edges);
-        copy.hoisted = source.op && source.op->role == OpRole::source;
+        copy.hoisted = isConstantSource(graph, source);
         if (const auto& type = analysis.typeOf(copy.from))
             copy.price = priceOfTransfer(*type, source.device, copy.target, false, devices);
         if (analysis.policy.actionFor(source.device, copy.target) != Policy::Action::allow)

@@ -6,6 +6,7 @@
 #include "placement/fixes.h"
 #include "placement/placement_model.h"
 #include "placement/step_transfers.h"
+#include "placement/update_rule.h"
 
 #include <fmt/format.h>
 
@@ -141,7 +142,7 @@ void Lints::lookAtBlocking(const NodeFacts& to, const NodeFacts& source) {
 }
 
 void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
-    if (!source.op || source.op->role != OpRole::source) return;
+    if (!isConstantSource(m_graph, source)) return;
     const Price price = priceOf(*to.inputs[0], source.device, to.device, to.attributes.flag("pin_memory"));
     const auto& readers = m_graph.outgoing(source.id);
     if (!isFirstThere(to, source)) return; // reported for the first
@@ -182,7 +183,7 @@ void Lints::lookAtImported(const NodeFacts& to, const NodeFacts& source) {
         d.message = fmt::format("{}{} does not change but is copied to {} in every step{}. Copy it once "
                                 "before the loop.",
                                 label(source.id), where, to.device.toString(), cost);
-    } else if (source.op && source.op->role == OpRole::source && from.op != "Input" &&
+    } else if (isConstantSource(m_graph, source) && from.op != "Input" &&
                m_graph.outgoing(source.id).size() == 1) {
         d.code = "created-elsewhere";
         d.message = fmt::format("{}{} is created on {} and copied to {} at once in every step{}. Create it "

@@ -5,6 +5,7 @@
 #include "ops/input_errors.h"
 #include "ops/opaque.h"
 #include "placement/fixes.h"
+#include "placement/update_rule.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -120,7 +121,8 @@ void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links
         d.severity = Severity::note;
         add(std::move(d));
     }
-    facts.fine = inferred && bodiesFit && sound && checkSupport(facts, node);
+    const bool updatesFit = checkUpdates(m_graph, m_bodies, facts, node, m_out);
+    facts.fine = inferred && bodiesFit && updatesFit && sound && checkSupport(facts, node);
 }
 
 bool NodeRules::checkPorts(const NodeFacts& facts, const Node& node) {
@@ -180,7 +182,10 @@ bool NodeRules::checkDevices(NodeFacts& facts) {
     for (const int port : m_rule.mismatches(facts)) {
         const PortRef from = *facts.inputs[static_cast<std::size_t>(port)];
         const Device target = m_rule.wanted(facts, port);
-        if (m_out.policy.actionFor(m_out.find(from.node)->device, target) != Policy::Action::disallow) {
+        // A copy would receive the update instead of the tensor.
+        const bool mayCopy = !updatesInput(*facts.op, port);
+        if (mayCopy &&
+            m_out.policy.actionFor(m_out.find(from.node)->device, target) != Policy::Action::disallow) {
             facts.copied.push_back(port);
             continue;
         }
@@ -210,6 +215,7 @@ const Tensor* NodeRules::hostValue(PortRef from, int depth) {
     if (!op->kernel) return nullptr;
     if (op->role != OpRole::source && op->role != OpRole::compute) return nullptr;
     if (op->name == "Input") return nullptr; // its value may differ between runs
+    if (!op->updates.empty() || isUpdated(m_graph, from)) return nullptr;
     facts.asked = true;
     const std::optional<TensorType>& type = facts.outputs[0];
     if (!type || !type->isKnown() || type->shape.elementCount() > kMaxHostValue) return nullptr;
@@ -281,10 +287,12 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
     if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state ||
         isOpaque(op) || !backend)
         return true;
-    if (node.op == "Save" && !facts.device.isCpu()) {
-        Diagnostic d = makeError(
-            "unsupported", node.id, -1,
-            fmt::format("{} writes a file and runs only on cpu; move it to a cpu lane", quoted(node)));
+    const bool usesFiles = op.role != OpRole::source && op.attribute("path");
+    if (usesFiles && !facts.device.isCpu()) {
+        Diagnostic d =
+            makeError("unsupported", node.id, -1,
+                      fmt::format("{} {} and runs only on cpu; move it to a cpu lane", quoted(node),
+                                  op.role == OpRole::sink ? "writes a file" : "reads files"));
         d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
         add(std::move(d));
         return false;

@@ -19,7 +19,7 @@ public:
     /// `analysis` receives the diagnostics and has the facts of other nodes.
     NodeRules(const Graph& graph, const Bodies& bodies, const DeviceMap& devices, const TensorFiles* files,
               Analysis& analysis)
-        : m_graph(graph), m_devices(devices), m_files(files), m_out(analysis), m_rule(graph, devices, m_out),
+        : m_graph(graph), m_bodies(bodies), m_devices(devices), m_files(files), m_out(analysis), m_rule(graph, devices, m_out),
           m_bodyRule(graph, bodies, m_out), m_disabledRule(graph, bodies, m_out) {}
 
     /// Completes the facts of a node, whose id and rank are set, and adds its diagnostics. The fixes of a
@@ -43,6 +43,7 @@ private:
     Fix castFix(const Edge& edge, DType dtype) const;
 
     const Graph& m_graph;
+    const Bodies& m_bodies;
     const DeviceMap& m_devices;
     const TensorFiles* m_files;
     Analysis& m_out;

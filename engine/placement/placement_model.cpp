@@ -4,6 +4,7 @@
 #include "graph/folding.h"
 #include "ops/op_table.h"
 #include "ops/opaque.h"
+#include "placement/update_rule.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +98,7 @@ void PlacementModel::addItem(const NodeFacts& facts, const Options& options) {
     item.ns.assign(m_devices.size(), 0);
     for (const auto& type : facts.outputs) item.bytes += bytesOf(type);
     const Op* op = facts.disabled ? nullptr : facts.op;
-    const bool runs = op && op->role == OpRole::compute && op->kernel;
+    const bool runs = op && op->role == OpRole::compute && op->kernel && !op->attribute("path");
     const bool looks = op && op->role == OpRole::sink && !op->attribute("path"); // a Save stays on the host
     const bool recasts = op && op->role == OpRole::transfer && !isPlainTransfer(facts, m_analysis);
     const bool moves = options.mayMove && options.mayMove(facts) &&
@@ -169,7 +170,7 @@ std::uint32_t PlacementModel::tensorAt(PortRef output) {
     if (known[port] != 0) return known[port] - 1;
     const NodeFacts* source = m_analysis.find(output.node);
     // The policy copies constant tensors once, before the iterations.
-    const bool isConstant = source && source->op && source->op->role == OpRole::source;
+    const bool isConstant = source && isConstantSource(m_graph, *source);
     const auto pinned = m_pinned.find(output);
     const std::uint32_t tensor =
         addTensor(output, static_cast<double>(bytesOf(m_analysis.typeOf(output))), isConstant,

@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "placement/device_rule.h"
+#include "placement/update_rule.h"
 #include "runtime/compiler.h"
 #include "runtime/layout_plan.h"
 #include "runtime/memory_plan.h"
@@ -34,9 +35,14 @@ std::shared_ptr<const Plan> Compiler::run() {
         if (const Body* body = sound[i] ? m_bodies.around(facts.id) : nullptr)
             m_inBody[body->frame].push_back(&facts);
     }
-    for (std::size_t i = 0; i < sound.size(); ++i) {
+    std::vector<bool> isPlanned = sound;
+    for (std::size_t i = 0; i < sound.size(); ++i) isPlanned[i] = sound[i] || m_analysis.nodes[i].disabled;
+    m_order = orderUpdates(m_analysis, m_bodies, isPlanned);
+    for (const std::size_t i : m_order.nodes) {
         const NodeFacts& facts = m_analysis.nodes[i];
-        if (m_bodies.around(facts.id)) continue;
+        if (const auto copies = m_order.copies.find(facts.id); copies != m_order.copies.end())
+            for (const PortRef tensor : copies->second)
+                m_before[tensor] = addIdentity(m_plan->valueOf(tensor));
         if (sound[i]) addNode(facts, *m_graph.find(facts.id));
         if (facts.disabled) passOn(facts);
     }
@@ -72,6 +78,7 @@ Compiler::ValueId Compiler::addValue(PortRef source, TensorType type, Device dev
     value.memory = device.isCpu() ? MemoryKind::pageable : MemoryKind::device;
     value.kept = m_options.keepAll || m_options.keep.contains(source);
     value.label = std::move(label);
+    value.isUpdated = isUpdated(m_graph, source);
     m_plan->values.push_back(std::move(value));
     m_producer.push_back(kNone);
     m_signature.push_back(0);
@@ -129,13 +136,28 @@ void Compiler::sign(Step& step) {
     }
     for (ValueId v : step.inputs) hash.add(v == kNone ? 0 : m_signature[v]);
     // The results of a body differ between its runs, and so do results computed from them.
-    const bool changes = step.owner != kNone || step.control != kNone ||
+    const bool isState =
+        std::ranges::any_of(step.outputs, [&](ValueId v) { return m_plan->values[v].isUpdated; });
+    const bool changes = step.owner != kNone || step.control != kNone || isState ||
                          std::any_of(step.inputs.begin(), step.inputs.end(),
                                      [&](ValueId v) { return v != kNone && m_signature[v] == 0; });
     if (changes) return;
     step.signature = hash.value();
     for (std::size_t port = 0; port < step.outputs.size(); ++port)
         m_signature[step.outputs[port]] = ContentHash(hash).add(port).value();
+}
+
+/// A copy on the same device.
+Compiler::ValueId Compiler::addIdentity(ValueId from) {
+    static const Op& identity = *findOp("Identity");
+    const PlanValue before = m_plan->values[from];
+    const ValueId out = addValue(before.source, before.type, before.device, before.label);
+    m_plan->values[out].kept = m_plan->values[out].isUpdated = false;
+    Step& step = addStep(&identity, before.source.node, streamOf(before.device, QueueKind::compute), {from},
+                         {out}, fmt::format("{} before its update", before.label), false);
+    step.attributes = completeAttributes(identity, {});
+    price(step);
+    return out;
 }
 
 Compiler::ValueId Compiler::addCast(ValueId from, DType to, NodeId node, bool setup) {
@@ -183,11 +205,19 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
     return out;
 }
 
+/// The value of a tensor for one of its readers.
+Compiler::ValueId Compiler::valueFor(const NodeFacts& reader, PortRef from) const {
+    if (!m_before.contains(from)) return m_plan->valueOf(from);
+    NodeId outermost = reader.id;
+    while (const Body* body = m_bodies.around(outermost)) outermost = body->owner;
+    return m_order.readsCopy.contains({outermost, from}) ? m_before.at(from) : m_plan->valueOf(from);
+}
+
 Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
     const auto p = static_cast<std::size_t>(port);
     if (p >= facts.inputs.size() || !facts.inputs[p]) return kNone;
     const PortRef from = *facts.inputs[p];
-    const ValueId value = m_plan->valueOf(from);
+    const ValueId value = valueFor(facts, from);
     const Device wanted = facts.op->inputAt(port).hostValue ? Device::cpu() : facts.device;
     if (m_plan->values[value].device == wanted) return value;
     const auto copy = m_wantedCopies.find({from, wanted});
@@ -206,7 +236,7 @@ Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
 }
 
 void Compiler::addTo(const NodeFacts& facts, const Node& node) {
-    ValueId value = m_plan->valueOf(*facts.inputs[0]);
+    ValueId value = valueFor(facts, *facts.inputs[0]);
     const TensorType& wanted = *facts.outputs[0];
     const Device source = m_plan->values[value].device;
     const DType before = m_plan->values[value].type.dtype;
@@ -225,14 +255,15 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
             addCopy(value, facts.device, std::move(transfer), setup, !facts.attributes.flag("non_blocking"));
     }
     if (before != wanted.dtype && !castFirst) value = addCast(value, wanted.dtype, node.id, setup);
-    // Without a change of device and dtype it is free: an alias of the tensor.
+    // Without a change of device and dtype it is free: an alias of the tensor, unless that changes later.
+    if (m_plan->values[value].isUpdated) value = addIdentity(value);
     m_plan->valuesOfNode[node.id] = {value};
     if (m_options.keep.contains({node.id, 0})) m_plan->values[value].kept = true;
 }
 
 /// A request for the result of a disabled node gets the tensor that is passed on instead.
 void Compiler::passOn(const NodeFacts& facts) {
-    const ValueId value = facts.passes ? m_plan->valueOf(*facts.passes) : kNone;
+    const ValueId value = facts.passes ? valueFor(facts, *facts.passes) : kNone;
     if (value == kNone) return;
     m_plan->valuesOfNode[facts.id] = {value};
     if (m_options.keep.contains({facts.id, 0})) m_plan->values[value].kept = true;
@@ -241,7 +272,7 @@ void Compiler::passOn(const NodeFacts& facts) {
 void Compiler::addStagedFile(const NodeFacts& facts, const Node& node) {
     const std::string label = labelOf(m_graph, node.id);
     const ValueId host = addValue({node.id, 0}, *facts.outputs[0], Device::cpu(), label);
-    m_plan->values[host].kept = false;
+    m_plan->values[host].kept = m_plan->values[host].isUpdated = false;
     Step& read =
         addStep(facts.op, node.id, streamOf(Device::cpu(), QueueKind::compute), {}, {host}, label, true);
     read.attributes = facts.attributes;
@@ -291,7 +322,20 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     price(step);
     sign(step);
     if (facts.op->role == OpRole::sink) step.signature = 0; // it has an effect, so it always runs
+    bindUpdates(step);
     m_plan->valuesOfNode[node.id] = std::move(outputs);
+}
+
+/// The outputs of an update are the tensors that it writes.
+void Compiler::bindUpdates(Step& step) {
+    for (std::size_t i = 0; i < step.op->updates.size(); ++i) {
+        const auto port = static_cast<std::size_t>(step.op->updates[i]);
+        const ValueId written = port < step.inputs.size() ? step.inputs[port] : kNone;
+        PlanValue& output = m_plan->values[step.outputs[i]];
+        output.absent = written == kNone;
+        output.updateOf = written;
+        if (written != kNone) step.signature = 0;
+    }
 }
 
 /// Moves setup steps to the front and renumbers.

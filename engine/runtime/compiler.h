@@ -2,6 +2,7 @@
 
 #include "graph/bodies.h"
 #include "runtime/plan.h"
+#include "runtime/update_order.h"
 
 #include <map>
 #include <tuple>
@@ -46,14 +47,19 @@ private:
     Step& addStep(const Op* op, NodeId node, std::uint32_t stream, std::vector<ValueId> inputs,
                   std::vector<ValueId> outputs, std::string label, bool setup);
     ValueId addCopy(ValueId from, Device target, Transfer transfer, bool setup, bool blocking);
+    ValueId addIdentity(ValueId from);
+    ValueId valueFor(const NodeFacts& reader, PortRef from) const;
+    void bindUpdates(Step& step);
     ValueId addCast(ValueId from, DType to, NodeId node, bool setup);
     std::uint32_t streamOf(Device device, QueueKind queue);
     void price(Step& step);
     void sign(Step& step);
     void setupFirst();
     void fuseChains(); // in compile_fusion.cpp
+    /// Whether the value is the same in all iterations.
     bool isSetup(ValueId value) const {
-        return m_producer[value] != kNone && m_plan->steps[m_producer[value]].setup;
+        return m_producer[value] != kNone && m_plan->steps[m_producer[value]].setup &&
+               !m_plan->values[value].isUpdated;
     }
 
     const Graph& m_graph;
@@ -67,6 +73,8 @@ private:
     std::map<std::tuple<Scope, PortRef, Device>, ValueId> m_implicit;
     std::map<std::pair<PortRef, Device>, const ImplicitCopy*> m_wantedCopies;
     const Bodies m_bodies;
+    UpdateOrder m_order;
+    std::map<PortRef, ValueId> m_before; ///< copies of tensors, made before their updates
     std::map<FrameId, std::vector<const NodeFacts*>> m_inBody;
     std::vector<Scope> m_scopes{Scope{}}; ///< the open scopes, innermost last
 };

@@ -3,6 +3,7 @@
 #include "graph/breakpoint.h"
 #include "runtime/plan.h"
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -123,6 +124,14 @@ struct RunOptions {
     /// element. To read them, the run lets its streams become idle between two iterations; the time of
     /// reading is in no figure.
     std::vector<PortRef> watched{};
+    /// Tensors to use instead of what a source makes, by the source's output, on the source's device: those
+    /// that an earlier run of the same graph has updated. The run updates them in place.
+    std::map<PortRef, Tensor> state{};
+    /// The number of iterations before this run, for ops that depend on it (Op::readsIteration).
+    std::int64_t firstIteration = 0;
+    /// If set to true during the run, no further iteration starts. The run then ends as finished, without the
+    /// steps that belong to the last iteration (Save).
+    const std::atomic<bool>* stop = nullptr;
 };
 
 /// Runs plans on its own thread, one at a time. start() and cancel() return at once; the destructor cancels

@@ -36,8 +36,9 @@ using Place = std::tuple<Device, MemoryKind, std::uint32_t>;
 
 bool mayShare(const Plan& plan, const Life& life, std::uint32_t v) {
     const PlanValue& value = plan.values[v];
-    return !value.kept && !value.absent && !value.handedOn && life.oneStream && life.lastReader != kNone &&
-           value.type.isKnown() && !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
+    return !value.kept && !value.absent && !value.handedOn && value.updateOf == kNone && life.oneStream &&
+           life.lastReader != kNone && value.type.isKnown() && !plan.steps[life.producer].setup &&
+           !plan.steps[life.producer].dynamic;
 }
 
 } // namespace
@@ -60,7 +61,7 @@ void planMemory(Plan& plan, bool share) {
         for (std::uint32_t v : step.outputs) {
             PlanValue& value = plan.values[v];
             if (!share || !mayShare(plan, lives[v], v)) {
-                value.slot = newSlot(value);
+                value.slot = value.updateOf == kNone ? newSlot(value) : plan.values[value.updateOf].slot;
                 continue;
             }
             const auto bytes = static_cast<std::size_t>(value.type.byteCount());
@@ -125,9 +126,17 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         before.recorded = true;
     };
     std::uint32_t lastBlocking = kNone;
+    std::vector<std::vector<std::uint32_t>> readers(plan.values.size()); // of values that are updated
     for (Step& step : plan.steps) {
-        for (std::uint32_t v : step.inputs)
-            if (v != kNone) waitFor(step, producer[v]);
+        for (std::uint32_t v : step.inputs) {
+            if (v == kNone) continue;
+            waitFor(step, producer[v]);
+            if (plan.values[v].isUpdated) readers[v].push_back(step.index);
+        }
+        for (std::uint32_t v : step.outputs)
+            if (plan.values[v].updateOf != kNone)
+                for (const std::uint32_t reader : readers[plan.values[v].updateOf])
+                    if (reader != step.index) waitFor(step, reader);
         for (std::uint32_t v : step.outputs) producer[v] = step.index;
         waitFor(step, lastBlocking);
         if (blocking[step.index]) lastBlocking = step.index;
@@ -157,6 +166,9 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         if (lastBlocking != kNone) carry(step, lastBlocking);
         for (std::uint32_t v : step.outputs)
             for (const auto& [stream, user] : lastUser[plan.values[v].slot]) carry(step, user);
+        for (std::uint32_t v : step.inputs) // the update of the previous iteration, and its readers
+            if (v != kNone && plan.values[v].isUpdated)
+                for (const auto& [stream, user] : lastUser[plan.values[v].slot]) carry(step, user);
     }
 }
 

@@ -52,6 +52,10 @@ struct PlanValue {
     bool kept = false;          ///< readable after the run
     bool channelsLast = false;  ///< laid out by channelsLastStrides(); else row-major
     bool absent = false;        ///< an optional output without a consumer: it has no memory
+    /// The output of a source that a step updates in place: its memory is its own, and its elements change
+    /// from iteration to iteration.
+    bool isUpdated = false;
+    std::uint32_t updateOf = kNone; ///< of an update's output: the value whose memory it is
     bool handedOn =
         false; ///< a body's result: its memory passes to the next run of the body, and is not shared
     std::string label;
@@ -160,6 +164,10 @@ struct Plan {
 
     /// The steps of a node, as indices in `steps`. Most nodes have one, an aliasing To has none.
     std::vector<std::uint32_t> stepsOf(NodeId node) const;
+    /// Whether the value is made before the first iteration and then stays the same.
+    bool isConstant(std::uint32_t value) const noexcept {
+        return producers[value] != kNone && steps[producers[value]].setup && !values[value].isUpdated;
+    }
     /// The value of an output; kNone if the plan has none.
     std::uint32_t valueOf(PortRef output) const noexcept;
     /// Planned bytes on a device.

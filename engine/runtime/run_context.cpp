@@ -62,6 +62,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     m_buffers.resize(m_plan->slots.size());
     m_bodyRan.resize(m_plan->controls.size());
     useCache();
+    takeState();
     m_order.resize(m_streams.size());
     for (const Step& step : m_plan->steps) {
         if (step.recorded) {
@@ -142,6 +143,25 @@ void RunContext::useCache() {
     }
 }
 
+/// Takes over the tensors of an earlier run, whose sources therefore do not run.
+void RunContext::takeState() {
+    for (const auto& [output, tensor] : m_options.state) {
+        const std::uint32_t v = m_plan->valueOf(output);
+        const bool fits = v != kNone && m_plan->producers[v] != kNone &&
+                          m_plan->steps[m_plan->producers[v]].setup && tensor && tensor.type() == m_types[v];
+        if (!fits)
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("the state of output {} of node {} does not fit the plan", output.port,
+                                    value(output.node)));
+        m_buffers[m_plan->values[v].slot] = tensor.buffer();
+        for (std::uint32_t made = v; made != kNone;) { // a File on a GPU lane is read, and then copied
+            const Step& step = m_plan->steps[m_plan->producers[made]];
+            m_cached[step.index] = true;
+            made = step.inputs.empty() ? kNone : step.inputs[0];
+        }
+    }
+}
+
 /// Sets the views of a step's launch. All its types must be known.
 void RunContext::bind(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
@@ -174,8 +194,7 @@ void RunContext::bind(std::uint32_t index) {
         for (std::uint32_t i = 0; i < step.inputs.size(); ++i) {
             const std::uint32_t v = step.inputs[i];
             if (v == kNone) continue;
-            if (i < 64 && m_plan->producers[v] != kNone && m_plan->steps[m_plan->producers[v]].setup)
-                slot.memory.constants |= std::uint64_t{1} << i;
+            if (i < 64 && m_plan->isConstant(v)) slot.memory.constants |= std::uint64_t{1} << i;
             if (!isOnHost && m_plan->values[v].device.isCpu() &&
                 !step.op->inputAt(static_cast<int>(i)).hostValue)
                 slot.hostScalars.push_back(i);
@@ -289,7 +308,8 @@ void RunContext::submit(std::uint32_t index, int parity) {
             stream.synchronize();
             resolve(index);
         }
-        const StepSlot& slot = m_slots[index];
+        StepSlot& slot = m_slots[index];
+        slot.launch[p].iteration = m_options.firstIteration + (step.setup ? 0 : m_iteration);
         if (step.op)
             stream.launch(slot.launch[p]);
         else
@@ -502,7 +522,8 @@ void RunContext::iterate() {
     m_stoppedInSetup = m_stoppedNs;
     m_iterationsStart = steadyNs();
     std::int64_t finished = 0;
-    while (m_submitted < m_options.iterations && !m_guard.isCancelled() &&
+    const auto isEnough = [&] { return m_options.stop && m_options.stop->load(std::memory_order_relaxed); };
+    while (m_submitted < m_options.iterations && !m_guard.isCancelled() && !isEnough() &&
            !(m_submitted > 0 && m_guard.hasFailed())) {
         submitIteration(m_submitted++);
         if (m_submitted - finished == 2) finishIteration(finished++);

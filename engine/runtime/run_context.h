@@ -109,6 +109,7 @@ private:
     void allocate();
     std::uint64_t cacheKey(const Step& step) const;
     void useCache();
+    void takeState();
     void bind(std::uint32_t step);
     void resolve(std::uint32_t step);
     void submit(std::uint32_t step, int parity);

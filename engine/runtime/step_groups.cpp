@@ -10,6 +10,17 @@ std::vector<std::uint32_t> soleReaders(const Plan& plan) {
             if (v != kNone) readers[v] = readers[v] == kNone || readers[v] == step.index ? step.index : many;
     for (std::uint32_t& reader : readers)
         if (reader == many) reader = kNone;
+    // A fused launch runs at the place of its last step, so no update may come between two of its steps: an
+    // earlier one may read the tensor before it changes.
+    std::vector<std::uint32_t> before; // by step: the number of updates before it
+    std::uint32_t count = 0;
+    for (const Step& step : plan.steps) {
+        before.push_back(count);
+        count += step.op && !step.op->updates.empty() ? 1 : 0;
+    }
+    for (const Step& step : plan.steps)
+        for (const std::uint32_t v : step.outputs)
+            if (readers[v] != kNone && before[readers[v]] != before[step.index]) readers[v] = kNone;
     return readers;
 }
 

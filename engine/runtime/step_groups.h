@@ -14,7 +14,7 @@ struct StepGroup {
     std::vector<std::uint32_t> inputs; ///< values from outside, without duplicates
 };
 
-/// By value: its only consumer, kNone if it has none or several.
+/// By value: its only consumer. kNone if it has none or several, or if an update in place comes between.
 std::vector<std::uint32_t> soleReaders(const Plan& plan);
 /// Whether a step can be fused if its op can: it computes one floating tensor per iteration, with known sizes
 /// and the dtype of all its inputs on the device.

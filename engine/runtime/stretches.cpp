@@ -7,12 +7,11 @@ namespace {
 
 /// Whether the launch is the same in each iteration.
 bool repeats(const Plan& plan, const Step& step) {
-    if (!step.op || step.dynamic || step.last) return false;
+    if (!step.op || step.dynamic || step.last || step.op->readsIteration) return false;
     if (plan.streams[step.stream].device.isCpu()) return false;
     return std::all_of(step.inputs.begin(), step.inputs.end(), [&](std::uint32_t v) {
         if (v == kNone || !plan.values[v].device.isCpu()) return true;
-        const std::uint32_t producer = plan.producers[v];
-        return producer != kNone && plan.steps[producer].setup;
+        return plan.isConstant(v);
     });
 }
 

@@ -26,10 +26,11 @@ constexpr double kDistance = 320; ///< from the right edge of the forward cards
 /// Writes the backward pass, one forward node after the other, from the loss to the parameters.
 class Writer final : public GradientContext {
 public:
-    Writer(const Graph& graph, const Analysis& analysis, PortRef loss, std::span<const NodeId> parameters)
-        : m_graph(graph), m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_names(graph),
-          m_builder(graph, "Add backward pass") {}
-    Backward write();
+    Writer(DeltaBuilder& builder, const Analysis& analysis, PortRef loss, std::span<const NodeId> parameters,
+           FrameId frame)
+        : m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_names(builder.graph()),
+          m_builder(builder), m_frame(frame) {}
+    std::vector<PortRef> write();
 
     const Attributes& attributes() const override { return m_facts->attributes; }
     int inputCount() const override { return static_cast<int>(m_facts->inputs.size()); }
@@ -67,13 +68,12 @@ private:
     Device deviceOf(NodeId id) const { return m_analysis.find(id)->device; }
     void place();
 
-    const Graph& m_graph;
     const Analysis& m_analysis;
     const PortRef m_loss;
     const std::span<const NodeId> m_parameters;
     UniqueNames m_names;
-    DeltaBuilder m_builder;
-    FrameId m_frame = FrameId::none;
+    DeltaBuilder& m_builder;
+    const FrameId m_frame;
     std::vector<NodeId> m_added;
     std::vector<Known> m_tensors;
     std::map<PortRef, std::uint32_t> m_ids;             ///< of the forward graph's tensors
@@ -83,11 +83,10 @@ private:
     const NodeFacts* m_facts = nullptr;                 ///< of the forward node
 };
 
-Backward Writer::write() {
+std::vector<PortRef> Writer::write() {
     checkLoss();
     const std::vector<const NodeFacts*> way = nodesOnTheWay();
-    m_frame = m_builder.addFrame({FrameId::none, "Backward", {}, {}, {}, {}, true});
-    Backward out;
+    std::vector<PortRef> out;
     std::unordered_map<NodeId, PortRef> found;
     for (const NodeFacts* facts : way) {
         m_facts = facts;
@@ -114,10 +113,9 @@ Backward Writer::write() {
             throw Error(ErrorCode::badGraph,
                         fmt::format("the loss {} does not depend on the parameter {}",
                                     quoted(nodeOf(m_loss.node)), quoted(nodeOf(parameter))));
-        out.gradients.push_back(at->second);
+        out.push_back(at->second);
     }
     place();
-    out.delta = m_builder.take();
     return out;
 }
 
@@ -247,6 +245,7 @@ GraphTensor Writer::put(std::string_view name, std::span<const GraphTensor> inpu
     node.name = m_names.take(nodeOf(m_facts->id).name + " grad");
     node.lane = lane;
     node.frame = m_frame;
+    node.forward = m_facts->id;
     node.attributes = attributes;
     node.folded = op.role == OpRole::source;
     const NodeId id = m_builder.addNode(std::move(node));
@@ -277,16 +276,17 @@ void Writer::refuse(std::string_view why) const {
 /// Right of the forward cards.
 void Writer::place() {
     Position origin;
-    for (const Node& node : m_graph.nodes()) origin.x = std::max(origin.x, node.position.x + kDistance);
+    for (const Node& node : m_builder.graph().nodes())
+        origin.x = std::max(origin.x, node.position.x + kDistance);
     for (const Change<Node>& change : arrange(m_builder.graph(), m_added, origin).nodes)
         m_builder.change(*change.after);
 }
 
 } // namespace
 
-Backward makeBackward(const Graph& graph, const Analysis& analysis, PortRef loss,
-                      std::span<const NodeId> parameters) {
-    return Writer(graph, analysis, loss, parameters).write();
+std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
+                                 std::span<const NodeId> parameters, FrameId frame) {
+    return Writer(builder, analysis, loss, parameters, frame).write();
 }
 
 } // namespace twb

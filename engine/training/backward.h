@@ -8,19 +8,15 @@
 
 namespace twb {
 
-/// The backward pass of a graph, in reverse mode: nodes that compute the gradients of a loss.
-struct Backward {
-    /// Adds the nodes in a collapsed frame. Each stands on the lane of the forward node whose gradient it
-    /// computes, and is named after it. A gradient goes back over a copy by a copy.
-    Delta delta;
-    std::vector<PortRef> gradients; ///< by parameter: the output that is its gradient
-};
-
-/// The backward pass from a loss, an output of one element, to the first outputs of `parameters`. `analysis`:
-/// of this graph. Throws Error(badGraph) that names the node: if the loss is no floating number, if a
-/// parameter does not reach it, or if an op on the way has no gradient or sizes that are known only at run
-/// time.
-Backward makeBackward(const Graph& graph, const Analysis& analysis, PortRef loss,
-                      std::span<const NodeId> parameters);
+/// Adds the backward pass of a loss in reverse mode: nodes in `frame` that compute its gradients. The loss is
+/// an output of one element. Each node stands on the lane of the forward node whose gradient it computes
+/// (Node::forward), and is named after it. A gradient goes back over a copy by a copy.
+///
+/// Returns the output that is the gradient, by parameter; a parameter is the first output of its node.
+/// `analysis`: of the builder's graph. Throws Error(badGraph) that names the node: if the loss is no floating
+/// number, if a parameter does not reach it, or if an op on the way has no gradient or sizes that are known
+/// only at run time.
+std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
+                                 std::span<const NodeId> parameters, FrameId frame);
 
 } // namespace twb

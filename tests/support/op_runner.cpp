@@ -1,5 +1,7 @@
 #include "support/op_runner.h"
 
+#include "backends/cpu/elementwise.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -260,6 +262,15 @@ std::vector<Tensor> runOp(std::string_view name, const Attributes& attributes,
         outputs.push_back(guarded(type, denseStrides(type.shape)));
         outputViews.push_back(outputs.back().view());
         if (!wanted) outputViews.back().data = nullptr;
+    }
+    for (std::size_t i = 0; i < op.updates.size(); ++i) { // these outputs are the inputs' own memory
+        const auto input = static_cast<std::size_t>(op.updates[i]);
+        if (input >= inputs.size() || !inputs[input]) {
+            outputViews[i].data = nullptr;
+            continue;
+        }
+        copyElements(inputViews[input], outputViews[i]);
+        inputViews[input] = outputViews[i];
     }
     const KernelContext context{inputViews, outputViews, complete, files};
     if (!kernelRunner || !kernelRunner(op, context)) op.kernel(context);

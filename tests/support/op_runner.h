@@ -64,7 +64,8 @@ std::vector<TensorType> inferTypes(std::string_view op, const Attributes& attrib
 
 /// Completes attributes, infers, and runs the host kernel with sentinels around its outputs. Throws their
 /// errors, and std::logic_error if the kernel wrote outside its output or into an input. Outputs with a false
-/// entry in `asked` are absent for the kernel; without `asked` all are present.
+/// entry in `asked` are absent for the kernel; without `asked` all are present. Inputs that the op updates
+/// (Op::updates) are copied first; the outputs are the copies.
 std::vector<Tensor> runOp(std::string_view op, const Attributes& attributes,
                           const std::vector<Tensor>& inputs, const TensorFiles* files = nullptr,
                           const std::vector<bool>& asked = {});

@@ -391,15 +391,15 @@ private Q_SLOTS:
             const Problem problem(c, seed);
             const Analysis before = problem.analyzed();
             QCOMPARE(before.errorCount(), std::size_t(0));
-            const Backward backward =
-                makeBackward(problem.maker.graph(), before, {problem.loss, 0}, problem.parameters);
-            Graph graph = problem.maker.graph();
-            graph.apply(backward.delta);
+            DeltaBuilder builder(problem.maker.graph(), "Add backward pass");
+            const std::vector<PortRef> outputs =
+                addBackward(builder, before, {problem.loss, 0}, problem.parameters, FrameId::none);
+            const Graph& graph = builder.graph();
             const Analysis after = analyze(graph, simulatedMap(), Policy::strict, nullptr);
             QVERIFY2(!after.hasErrors(), after.hasErrors() ? after.diagnostics.front().message.c_str() : "");
             const Values values = evaluate(graph, after, problem.values);
             std::vector<Tensor> gradients;
-            for (const PortRef at : backward.gradients) gradients.push_back(values.at(at));
+            for (const PortRef at : outputs) gradients.push_back(values.at(at));
             const std::vector<std::vector<double>> slopes = slopesOf(problem, before);
             QCOMPARE(wrongIn(problem, slopes, gradients), QString());
             // The comparison sees gradients that are wrong by 1 %, or of another parameter.

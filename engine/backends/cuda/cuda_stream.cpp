@@ -360,7 +360,8 @@ void CudaStream::issueKernel(const Launch& launch) {
         input.data = scalars.back().data();
     }
     cudaGetLastError(); // cudaErrorNotReady is recorded as an error, but is none
-    const KernelCall call{inputs, launch.outputs, *launch.attributes, launch.memory, *m_queue};
+    const KernelCall call{inputs,        launch.outputs, *launch.attributes,
+                          launch.memory, *m_queue,       launch.iteration};
     if (!launch.chain)
         kernel->run(call);
     else if (launch.chain->kind == OpChain::Kind::product)

@@ -40,6 +40,7 @@ void addIntegerMatMulKernels(KernelMap& table);
 void addDeterminantKernels(KernelMap& table);
 void addConvolutionKernels(KernelMap& table);
 void addTrainingKernels(KernelMap& table);
+void addUpdateKernels(KernelMap& table);
 void addQuantizationKernels(KernelMap& table);
 void addOrderingKernels(KernelMap& table);
 void addResizeKernels(KernelMap& table);

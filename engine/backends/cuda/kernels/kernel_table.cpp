@@ -27,6 +27,7 @@ KernelMap makeTable() {
     addDeterminantKernels(table);
     addConvolutionKernels(table);
     addTrainingKernels(table);
+    addUpdateKernels(table);
     addQuantizationKernels(table);
     addOrderingKernels(table);
     addResizeKernels(table);

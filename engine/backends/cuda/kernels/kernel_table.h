@@ -18,9 +18,10 @@ struct KernelCall {
     const Attributes& attributes; ///< complete
     StepMemory* memory = nullptr;
     Queue& queue;
+    std::int64_t iteration = 0; ///< KernelContext::iteration
 
     /// For the engine's helpers that read attributes and host values.
-    KernelContext context() const { return {inputs, outputs, attributes, nullptr, nullptr}; }
+    KernelContext context() const { return {inputs, outputs, attributes, nullptr, nullptr, iteration}; }
     /// Input `i`; without data if it is not connected.
     TensorView input(std::size_t i) const { return i < inputs.size() ? inputs[i] : TensorView{}; }
     bool isAsked(std::size_t output) const { return output < outputs.size() && outputs[output].data; }

@@ -18,12 +18,13 @@ template <class T> struct DropElements {
     element::Bool* mask; ///< null: not requested
     double ratio;        ///< 0: nothing is dropped
     std::uint64_t seed;
+    std::uint64_t iteration;
     Wide<T> scale;
 
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const T x = in[walk.at(i)[0]];
-        const bool keeps =
-            ratio == 0 || uniform01<double>(randomWords(seed, static_cast<std::uint64_t>(i))) >= ratio;
+        const bool keeps = ratio == 0 || uniform01<double>(randomWords(seed, static_cast<std::uint64_t>(i),
+                                                                       iteration)) >= ratio;
         out[i] = ratio == 0 ? x : stored<T>(keeps ? widened(x) * scale : Wide<T>(0));
         if (mask) mask[i] = element::Bool(keeps);
     }
@@ -44,6 +45,7 @@ void dropoutKernel(const KernelCall& call) {
                 DropElements<T>{walkOf(in), in.as<const T>(), call.outputs[0].as<T>(),
                                 call.isAsked(1) ? call.outputs[1].as<element::Bool>() : nullptr, ratio,
                                 static_cast<std::uint64_t>(call.attributes.integer("seed")),
+                                static_cast<std::uint64_t>(call.iteration),
                                 static_cast<Wide<T>>(1 / (1 - ratio))});
     });
 }

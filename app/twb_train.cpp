@@ -1,0 +1,495 @@
+#include "app/commands.h"
+#include "app/interrupts.h"
+#include "app/placement_options.h"
+#include "app/settings.h"
+#include "app/shared_options.h"
+#include "app/terminal.h"
+#include "formats/atomic_file.h"
+#include "formats/checkpoint.h"
+#include "formats/file_claims.h"
+#include "formats/npy.h"
+#include "formats/project.h"
+#include "formats/trained_graph.h"
+#include "placement/analysis.h"
+#include "training/trainer.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// Between two steps, at least this often, the program looks for Ctrl-C and shows its progress.
+constexpr double kLookSeconds = 0.1;
+
+struct TrainCommand {
+    std::string file;
+    std::int64_t epochs = 10;
+    std::optional<std::int64_t> batch;
+    std::string loss;
+    std::vector<std::string> parameters;
+    std::string optimizer;
+    std::optional<double> rate;
+    std::optional<double> momentum;
+    std::optional<double> weightDecay;
+    bool nesterov = false;
+    std::string schedule;
+    std::optional<std::int64_t> warmup;
+    std::optional<double> clipNorm;
+    std::optional<double> averageDecay;
+    std::string validation;
+    std::string validationLabels;
+    std::optional<std::int64_t> seed;
+    std::string checkpoints;
+    std::int64_t every = 0;
+    int keep = 3;
+    bool resume = false;
+    std::string stopOn;
+    std::int64_t patience = 5;
+    std::string report;
+    std::string weights;
+    std::string output;
+    std::vector<std::string> sets;
+    PlacementOptions placement;
+    bool allowOutside = false;
+    bool allowTf32 = false;
+    bool quiet = false;
+
+    /// Whether an option asks for a training other than the one in the file.
+    bool describesTraining() const {
+        return !loss.empty() || !parameters.empty() || !optimizer.empty() || momentum || weightDecay ||
+               nesterov || !schedule.empty() || warmup || clipNorm || averageDecay;
+    }
+};
+
+/// The rows of the Batches nodes, of which there may be none.
+std::int64_t batchesPerEpoch(const Graph& graph, const TensorFiles& files) {
+    for (const Node& node : graph.nodes()) {
+        if (node.op != "Batches") continue;
+        const Attributes attributes = completeAttributes(*findOp(node.op), node.attributes);
+        const double rows = static_cast<double>(files.typeOf(attributes.text("path")).shape[0]) *
+                            (1 - attributes.number("validation"));
+        const double batches = rows / static_cast<double>(attributes.integer("batch_size"));
+        return std::max<std::int64_t>(1, static_cast<std::int64_t>(attributes.flag("drop_last")
+                                                                       ? std::floor(batches)
+                                                                       : std::ceil(batches)));
+    }
+    return graph.info().iterations;
+}
+
+Optimizer optimizerOf(const TrainCommand& command, const Graph& graph, const TensorFiles& files) {
+    Optimizer out;
+    out.op = optimizerOp(command.optimizer.empty() ? "adamw" : command.optimizer);
+    const Op& op = *findOp(out.op);
+    const auto set = [&](const char* option, const char* name, AttributeValue value) {
+        if (!op.attribute(name))
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("{}: {} has no such setting", option, out.op));
+        out.attributes.set(name, std::move(value));
+    };
+    if (command.momentum) set("--momentum", "momentum", *command.momentum);
+    if (command.weightDecay) set("--weight-decay", "weight_decay", *command.weightDecay);
+    if (command.nesterov) set("--nesterov", "nesterov", true);
+    const double rate = command.rate.value_or(std::get<double>(*op.attribute("lr")->defaultValue));
+    out.rate.set("lr", rate);
+    if (command.warmup) out.rate.set("warmup_steps", *command.warmup);
+    const std::string schedule = command.schedule == "plateau" ? "constant" : command.schedule;
+    if (!schedule.empty()) {
+        out.rate.set("schedule", schedule);
+        const std::int64_t steps = batchesPerEpoch(graph, files) * command.epochs;
+        if (schedule == "cosine" || schedule == "one_cycle") out.rate.set("total_steps", steps);
+        if (schedule == "step") out.rate.set("step_size", std::max<std::int64_t>(1, steps / 3));
+        if (schedule == "exponential") out.rate.set("gamma", std::pow(0.01, 1 / static_cast<double>(steps)));
+    }
+    out.clipNorm = command.clipNorm.value_or(0);
+    out.averageDecay = command.averageDecay.value_or(0);
+    return out;
+}
+
+void setAttribute(DeltaBuilder& builder, NodeId id, const char* name, AttributeValue value) {
+    Node node = *builder.graph().find(id);
+    node.attributes.set(name, std::move(value));
+    builder.change(node);
+}
+
+/// Sets the batch size, the seeds and the learning rate.
+void applyNumbers(Graph& graph, const TrainCommand& command) {
+    DeltaBuilder builder(graph, {});
+    std::int64_t count = 0;
+    for (const Node& node : graph.nodes()) {
+        const Op* op = findOp(node.op);
+        if (!op) continue;
+        if (command.batch && node.op == "Batches")
+            setAttribute(builder, node.id, "batch_size", *command.batch);
+        if (command.rate && node.op == "LearningRate") setAttribute(builder, node.id, "lr", *command.rate);
+        const bool isRandom = op->attribute("seed") && node.op != "Input";
+        if (command.seed && isRandom) {
+            constexpr std::int64_t distance = 1000003; // between the seeds of two nodes of a run
+            setAttribute(builder, node.id, "seed", *command.seed + distance * count++);
+        }
+    }
+    graph.apply(builder.take());
+}
+
+/// The graph that learns, with the options applied.
+Graph prepare(const TrainCommand& command, const DeviceMap& devices, Policy policy, const TensorFiles& files,
+              Graph graph) {
+    applyNumbers(graph, command);
+    const std::optional<Training> before = trainingOf(graph);
+    if (before && !command.describesTraining()) {
+        if (command.batch) graph.apply(remakeBackward(graph, devices, &files));
+        return graph;
+    }
+    NodeId loss = before ? before->loss : NodeId::none;
+    if (before) graph.apply(removeTraining(graph));
+    if (!command.loss.empty()) loss = nodeNamed(graph, command.loss, "--loss").id;
+    if (loss == NodeId::none)
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("{}: the graph does not learn yet: name the node of its loss with --loss, or choose "
+                        "Graph, Make it learn in the window",
+                        command.file));
+    const Analysis analysis = analyze(graph, devices, policy, &files);
+    if (analysis.hasErrors()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
+    std::vector<NodeId> parameters;
+    for (const std::string& name : command.parameters)
+        parameters.push_back(nodeNamed(graph, name, "--parameters").id);
+    if (parameters.empty()) parameters = parametersOf(graph, analysis, loss);
+    graph.apply(makeTraining(graph, analysis, loss, parameters, optimizerOf(command, graph, files)));
+    return graph;
+}
+
+std::string lineOf(const EpochRecord& epoch, std::int64_t epochs) {
+    std::string line = fmt::format("epoch {}/{}  loss {:.6g}", epoch.epoch, epochs, epoch.loss);
+    if (epoch.validationLoss) line += fmt::format("  validation loss {:.6g}", *epoch.validationLoss);
+    if (epoch.accuracy) line += fmt::format("  accuracy {:.2f} %", 100 * *epoch.accuracy);
+    if (epoch.rate) line += fmt::format("  lr {:.4g}", *epoch.rate);
+    const double perSecond = epoch.seconds > 0 ? static_cast<double>(epoch.rows) / epoch.seconds : 0;
+    if (epoch.rows > 0) line += fmt::format("  {:.0f} samples/s", perSecond);
+    return line + fmt::format("  {:.1f} s\n", epoch.seconds);
+}
+
+/// The metric on which early stopping and the best epoch depend: smaller is better.
+double scoreOf(const EpochRecord& epoch, const std::string& metric) {
+    if (metric == "accuracy")
+        return epoch.accuracy ? -*epoch.accuracy : std::numeric_limits<double>::infinity();
+    if (metric == "validation-loss")
+        return epoch.validationLoss.value_or(std::numeric_limits<double>::infinity());
+    return epoch.loss;
+}
+
+std::string metricOf(const TrainCommand& command, bool hasValidation) {
+    if (!command.stopOn.empty()) return command.stopOn;
+    return hasValidation ? "validation-loss" : "loss";
+}
+
+/// Epochs since the best one, at the end of the record.
+std::int64_t epochsWithoutGain(const std::vector<EpochRecord>& epochs, const std::string& metric) {
+    const auto best =
+        std::ranges::min_element(epochs, {}, [&](const EpochRecord& e) { return scoreOf(e, metric); });
+    return epochs.end() - best - 1;
+}
+
+Json toJson(const TrainCommand& command, const TrainingRecord& record, const std::vector<double>& losses,
+            const std::string& metric, bool isCancelled) {
+    Json json{{"schema", "tensor-workbench-training"},
+              {"version", 1},
+              {"file", command.file},
+              {"status", isCancelled ? "cancelled" : "finished"},
+              {"epochs", Json::array()}};
+    for (const EpochRecord& epoch : record.epochs) {
+        Json one{{"epoch", epoch.epoch}, {"steps", epoch.steps}, {"loss", epoch.loss}};
+        if (epoch.validationLoss) one["validation_loss"] = *epoch.validationLoss;
+        if (epoch.accuracy) one["accuracy"] = *epoch.accuracy;
+        if (epoch.rate) one["lr"] = *epoch.rate;
+        one["rows"] = epoch.rows;
+        one["seconds"] = epoch.seconds;
+        json["epochs"].push_back(std::move(one));
+    }
+    json["losses"] = losses;
+    if (record.epochs.empty()) return json;
+    const auto best =
+        std::ranges::min_element(record.epochs, {}, [&](const EpochRecord& e) { return scoreOf(e, metric); });
+    json["best"] = {{"epoch", best->epoch}, {"metric", metric}, {"value", std::abs(scoreOf(*best, metric))}};
+    return json;
+}
+
+void writeText(const std::string& path, std::string_view text) {
+    AtomicFile file(path);
+    file.write(text.data(), text.size());
+    file.commit();
+}
+
+class Loop {
+public:
+    Loop(const TrainCommand& command, Trainer& trainer, Interrupts& interrupts)
+        : m_command(command), m_trainer(trainer), m_interrupts(interrupts),
+          m_metric(metricOf(command, trainer.hasValidation())) {}
+
+    TrainingRecord record;
+    const std::string& metric() const noexcept { return m_metric; }
+    /// Of each step of this process.
+    const std::vector<double>& losses() const noexcept { return m_losses; }
+
+    /// False if it was cancelled.
+    bool run() {
+        std::int64_t most = 1;
+        while (m_trainer.place().epoch < m_command.epochs) {
+            const std::int64_t before = m_trainer.place().steps;
+            const std::int64_t untilSave =
+                m_command.every > 0 ? m_command.every - before % m_command.every : most;
+            const TrainedSteps steps = m_trainer.run(std::min(most, untilSave));
+            m_losses.insert(m_losses.end(), steps.losses.begin(), steps.losses.end());
+            warnOfNan(before, steps.losses);
+            const double seconds = static_cast<double>(steps.wallNs) * 1e-9;
+            record.rows += steps.rows > 0 ? steps.rows : static_cast<std::int64_t>(steps.losses.size());
+            record.rowLoss += steps.rowLoss;
+            record.seconds += seconds;
+            const auto done = static_cast<double>(steps.losses.size());
+            most = std::clamp<std::int64_t>(
+                static_cast<std::int64_t>(kLookSeconds * done / std::max(seconds, 1e-9)), 1, 4 * most);
+            if (steps.endsEpoch) endEpoch(steps);
+            const std::int64_t now = m_trainer.place().steps;
+            const bool isDue = m_command.every > 0 ? now % m_command.every == 0 : steps.endsEpoch;
+            if (!m_command.checkpoints.empty() && isDue) save();
+            showProgress();
+            if (m_interrupts.wait(0) == Interrupts::Event::interrupted) {
+                clearProgress();
+                if (!m_command.checkpoints.empty()) save();
+                return false;
+            }
+            if (steps.endsEpoch && stopsEarly()) break;
+        }
+        clearProgress();
+        return true;
+    }
+
+    void save() {
+        saveCheckpoint(m_command.checkpoints, {m_trainer.place(), record, m_trainer.state()}, m_command.keep);
+    }
+
+private:
+    void endEpoch(const TrainedSteps& steps) {
+        EpochRecord epoch;
+        epoch.epoch = m_trainer.place().epoch;
+        epoch.steps = m_trainer.place().steps;
+        epoch.loss = record.rowLoss / static_cast<double>(record.rows);
+        epoch.rows = steps.rows > 0 ? record.rows : 0;
+        epoch.seconds = record.seconds;
+        epoch.rate = m_trainer.learningRate();
+        if (m_trainer.hasValidation()) {
+            const Validation validation = m_trainer.validate();
+            epoch.validationLoss = validation.loss;
+            epoch.accuracy = validation.accuracy;
+        }
+        record.rows = 0;
+        record.rowLoss = record.seconds = 0;
+        record.epochs.push_back(epoch);
+        if (m_command.schedule == "plateau") lowerRate();
+        clearProgress();
+        if (!m_command.quiet) {
+            printResult(lineOf(epoch, m_command.epochs));
+            std::fflush(stdout);
+        }
+    }
+
+    void warnOfNan(std::int64_t before, const std::vector<double>& losses) {
+        const auto bad = std::ranges::find_if(losses, [](double loss) { return !std::isfinite(loss); });
+        if (bad == losses.end() || std::exchange(m_isWarned, true)) return;
+        clearProgress();
+        printMessage(fmt::format("warning: the loss is {} in step {}: look for NaN in the data, or lower the "
+                                 "learning rate",
+                                 *bad, before + (bad - losses.begin()) + 1));
+    }
+
+    /// torch.optim.lr_scheduler.ReduceLROnPlateau with its defaults: × 0.1 after 10 epochs without a gain.
+    void lowerRate() {
+        constexpr std::int64_t patience = 10;
+        const std::int64_t without = epochsWithoutGain(record.epochs, m_metric);
+        if (without == 0 || without % (patience + 1) != 0) return;
+        record.rateFactor *= 0.1;
+        m_trainer.scaleRate(record.rateFactor);
+    }
+
+    bool stopsEarly() const {
+        return !m_command.stopOn.empty() && epochsWithoutGain(record.epochs, m_metric) >= m_command.patience;
+    }
+
+    void showProgress() {
+        if (m_command.quiet || !stderrIsTerminal()) return;
+        const TrainingPlace& place = m_trainer.place();
+        fmt::print(stderr, "\r\x1b[Kepoch {}/{}  batch {}/{}  loss {:.4g}", place.epoch + 1, m_command.epochs,
+                   place.batch, m_trainer.batchesPerEpoch(),
+                   record.rows > 0 ? record.rowLoss / static_cast<double>(record.rows) : 0.0);
+        std::fflush(stderr);
+        m_isShown = true;
+    }
+    void clearProgress() {
+        if (std::exchange(m_isShown, false)) fmt::print(stderr, "\r\x1b[K");
+    }
+
+    const TrainCommand& m_command;
+    Trainer& m_trainer;
+    Interrupts& m_interrupts;
+    std::string m_metric;
+    std::vector<double> m_losses;
+    bool m_isShown = false;
+    bool m_isWarned = false;
+};
+
+FileClaims claimsOf(const TrainCommand& command) {
+    FileClaims claims;
+    claims.read(command.file, "the project");
+    command.placement.claim(claims);
+    if (!command.report.empty()) claims.write(command.report, "--report");
+    if (!command.weights.empty()) claims.write(command.weights, "--export-weights");
+    if (!command.output.empty()) claims.write(command.output, "--output");
+    return claims;
+}
+
+ExitCode train(const TrainCommand& command) {
+    FileClaims claims = claimsOf(command);
+    const fs::path folder = fs::absolute(command.file).parent_path();
+    Graph graph = loadProject(command.file);
+    std::vector<Setting> settings;
+    for (const std::string& text : command.sets) settings.push_back(parseSetting(text));
+    applySettings(graph, settings);
+    claims.readGraph(graph, folder);
+    const Policy policy = command.placement.policyFor(graph);
+    const DeviceMap devices = command.placement.devicesFor(graph);
+    if (!command.quiet)
+        for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
+    const std::shared_ptr<const TensorFiles> files = makeProjectFiles(folder, command.allowOutside);
+    graph = prepare(command, devices, policy, *files, std::move(graph));
+
+    TrainerOptions options;
+    options.policy = policy;
+    options.allowTf32 = command.allowTf32;
+    options.validationData = command.validation;
+    options.validationLabels = command.validationLabels;
+    Trainer trainer(graph, devices, files, options);
+    Interrupts interrupts;
+    Loop loop(command, trainer, interrupts);
+    if (command.resume) {
+        Checkpoint checkpoint = loadCheckpoint(command.checkpoints);
+        loop.record = std::move(checkpoint.record);
+        trainer.scaleRate(loop.record.rateFactor);
+        trainer.restore(checkpoint.place, checkpoint.state, command.checkpoints);
+        if (!command.quiet)
+            printMessage(fmt::format("resumed from epoch {}, step {}", checkpoint.place.epoch + 1,
+                                     checkpoint.place.steps));
+    } else if (!command.checkpoints.empty() && hasCheckpoint(command.checkpoints)) {
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("{} has a checkpoint already: continue it with --resume, or name another folder",
+                        command.checkpoints));
+    }
+    const bool isFinished = loop.run();
+    if (!command.report.empty())
+        writeText(command.report,
+                  toJson(command, loop.record, loop.losses(), loop.metric(), !isFinished).dump(2) + "\n");
+    if (!isFinished) {
+        printMessage(command.checkpoints.empty()
+                         ? command.file + ": cancelled"
+                         : fmt::format("{}: cancelled; continue with --resume", command.file));
+        return ExitCode::cancelled;
+    }
+    if (!command.weights.empty()) saveWeights(command.weights, trainer.parameters());
+    if (!command.output.empty()) saveTrained(command.output, graph, trainer.parameters());
+    return ExitCode::fine;
+}
+
+} // namespace
+
+void addTrainCommand(CLI::App& app, ExitCode& exit) {
+    const auto options = std::make_shared<TrainCommand>();
+    CLI::App* command = app.add_subcommand("train", "Train the parameters of a graph, with a line per epoch");
+    command->add_option("FILE", options->file, "Project file (.twb)")->required();
+    command->add_option("--epochs", options->epochs, "Passes over the data; default: 10")
+        ->type_name("N")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000000}));
+    command->add_option("--batch", options->batch, "Rows per batch; default: those of the Batches nodes")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--loss", options->loss, "The node of the loss, if the graph does not learn yet")
+        ->type_name("NODE");
+    command
+        ->add_option("--parameters", options->parameters,
+                     "The sources that training changes; default: all weights")
+        ->type_name("NODE,…")
+        ->delimiter(',');
+    command
+        ->add_option("--optimizer", options->optimizer,
+                     "sgd, adam, adamw, rmsprop, adagrad or lion; default: adamw")
+        ->type_name("NAME");
+    command->add_option("--lr", options->rate, "Learning rate; default: PyTorch's")->type_name("R");
+    command->add_option("--momentum", options->momentum, "Momentum of sgd or rmsprop")->type_name("M");
+    command->add_option("--weight-decay", options->weightDecay, "Weight decay")->type_name("W");
+    command->add_flag("--nesterov", options->nesterov, "Nesterov momentum of sgd");
+    command
+        ->add_option("--schedule", options->schedule,
+                     "Course of the learning rate: constant, step, exponential, cosine, one_cycle or plateau")
+        ->type_name("NAME")
+        ->check(CLI::IsMember({"constant", "step", "exponential", "cosine", "one_cycle", "plateau"}));
+    command->add_option("--warmup", options->warmup, "Steps of linear warm-up")->type_name("N");
+    command->add_option("--clip-norm", options->clipNorm, "Largest norm of all gradients together")
+        ->type_name("X");
+    command->add_option("--ema", options->averageDecay, "Decay of a moving average of the parameters")
+        ->type_name("D");
+    command
+        ->add_option("--val", options->validation,
+                     "Data for validation; default: the rows that Batches holds out")
+        ->type_name("FILE");
+    command->add_option("--val-labels", options->validationLabels, "Labels for validation")
+        ->type_name("FILE");
+    command
+        ->add_option("--seed", options->seed, "Seed of the parameters, of the order of rows and of Dropout")
+        ->type_name("S");
+    CLI::Option* checkpoints =
+        command->add_option("--checkpoint", options->checkpoints, "Folder for checkpoints")->type_name("DIR");
+    command->add_option("--every", options->every, "Steps between two checkpoints; default: an epoch")
+        ->type_name("N")
+        ->needs(checkpoints);
+    command->add_option("--keep", options->keep, "Checkpoints to keep; default: 3")
+        ->type_name("K")
+        ->needs(checkpoints);
+    command->add_flag("--resume", options->resume, "Continue from the last checkpoint")->needs(checkpoints);
+    command
+        ->add_option("--early-stop", options->stopOn,
+                     "End when this metric has not improved: loss, validation-loss or accuracy")
+        ->type_name("METRIC")
+        ->check(CLI::IsMember({"loss", "validation-loss", "accuracy"}));
+    command
+        ->add_option("--patience", options->patience, "Epochs without a gain before --early-stop; default: 5")
+        ->type_name("N");
+    command->add_option("--report", options->report, "Write the epochs as JSON")->type_name("R.json");
+    command->add_option("--export-weights", options->weights, "Write the trained parameters")
+        ->type_name("W.safetensors");
+    command->add_option("-o,--output", options->output, "Write the trained graph, without its training")
+        ->type_name("OUT.twb");
+    command->add_option("--set", options->sets, "Set an attribute for this training")
+        ->type_name("NODE.ATTRIBUTE=VALUE")
+        ->take_all()
+        ->allow_extra_args(false);
+    options->placement.addTo(*command, true);
+    addAllowOutside(*command, options->allowOutside);
+    command->add_flag("--allow-tf32", options->allowTf32,
+                      "Allow TF32 for f32 matmul and convolution on a real GPU");
+    command->add_flag("--quiet", options->quiet, "Print no epochs");
+    command->callback([options, &exit] { exit = train(*options); });
+}
+
+} // namespace twb

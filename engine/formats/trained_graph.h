@@ -1,0 +1,20 @@
+#pragma once
+
+#include "core/tensor.h"
+#include "graph/graph.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace twb {
+
+/// Writes parameters, by name, to a .safetensors file, atomically. Throws Error(io).
+void saveWeights(const std::filesystem::path& path, const std::map<std::string, Tensor>& parameters);
+
+/// Saves the graph without its training as a project. The parameters, by the names of their sources, become
+/// File nodes that read "NAME.safetensors" beside it. Throws Error(io).
+void saveTrained(const std::filesystem::path& path, const Graph& graph,
+                 const std::map<std::string, Tensor>& parameters);
+
+} // namespace twb

@@ -1,0 +1,184 @@
+#include "core/tensor_files.h"
+#include "ops/families.h"
+#include "ops/philox.h"
+#include "ops/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace twb {
+namespace {
+
+/// Which rows of its files a Batches node gives, and in which order.
+class RowOrder {
+public:
+    RowOrder(const Attributes& attributes, std::int64_t rows)
+        : m_seed(static_cast<std::uint64_t>(attributes.integer("seed"))),
+          m_shuffles(attributes.flag("shuffle")) {
+        // The rows that are held out do not depend on the epoch.
+        const auto held = static_cast<std::int64_t>(
+            std::llround(attributes.number("validation") * static_cast<double>(rows)));
+        m_rows.resize(static_cast<std::size_t>(rows));
+        std::iota(m_rows.begin(), m_rows.end(), 0);
+        if (held > 0) shuffle(0);
+        if (attributes.text("split") == "validation")
+            m_rows.erase(m_rows.begin(), m_rows.end() - held);
+        else
+            m_rows.erase(m_rows.end() - held, m_rows.end());
+        std::ranges::sort(m_rows);
+        m_sorted = m_rows;
+    }
+
+    std::int64_t count() const noexcept { return static_cast<std::int64_t>(m_rows.size()); }
+
+    /// The rows of an epoch in their order.
+    const std::vector<std::int64_t>& of(std::int64_t epoch) {
+        if (m_shuffles && epoch != m_epoch) {
+            m_rows = m_sorted;
+            shuffle(static_cast<std::uint64_t>(epoch) + 1);
+            m_epoch = epoch;
+        }
+        return m_rows;
+    }
+
+private:
+    /// Fisher and Yates, with the random numbers of one stream.
+    void shuffle(std::uint64_t stream) {
+        for (std::size_t i = m_rows.size(); i > 1; --i) {
+            const double u = uniform01<double>(randomWords(m_seed, i, stream));
+            std::swap(m_rows[i - 1], m_rows[static_cast<std::size_t>(u * static_cast<double>(i))]);
+        }
+    }
+
+    std::uint64_t m_seed;
+    bool m_shuffles;
+    std::int64_t m_epoch = -1;
+    std::vector<std::int64_t> m_rows;
+    std::vector<std::int64_t> m_sorted;
+};
+
+constexpr const char* kPaths[] = {"path", "labels"};
+
+/// The files of the outputs; the labels may be absent.
+std::vector<std::string> pathsOf(const Attributes& attributes) {
+    std::vector<std::string> out;
+    for (const char* name : kPaths)
+        if (attributes.has(name) && !attributes.text(name).empty()) out.push_back(attributes.text(name));
+    return out;
+}
+
+void inferBatches(InferContext& ctx) {
+    if (!ctx.files())
+        ctx.fail("file", -1,
+                 "the types of Batches are read from the project's folder: save the project first");
+    const Attributes& attributes = ctx.attributes();
+    const std::vector<std::string> paths = pathsOf(attributes);
+    const std::int64_t size = attributes.integer("batch_size");
+    std::int64_t rows = -1;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        const TensorType type = ctx.files()->typeOf(paths[i]);
+        if (type.shape.rank() == 0)
+            ctx.fail("file", -1, fmt::format("\"{}\" is a single number and has no rows", paths[i]));
+        if (type.shape[0] == 0) ctx.fail("file", -1, fmt::format("\"{}\" has no rows", paths[i]));
+        if (rows >= 0 && type.shape[0] != rows)
+            ctx.fail("file", -1,
+                     fmt::format("\"{}\" has {} rows, but \"{}\" has {}; each row needs its label", paths[0],
+                                 rows, paths[i], type.shape[0]));
+        rows = type.shape[0];
+        std::vector<std::int64_t> sizes = type.shape.dims();
+        sizes[0] = size;
+        ctx.output(static_cast<int>(i), {type.dtype, Shape(std::move(sizes))});
+    }
+    if (paths.size() < 2) ctx.output(1, {DType::i64, Shape{size}});
+    const auto held =
+        static_cast<std::int64_t>(std::llround(attributes.number("validation") * static_cast<double>(rows)));
+    const bool isHeldOut = attributes.text("split") == "validation";
+    const std::int64_t usable = isHeldOut ? held : rows - held;
+    const std::int64_t from = attributes.integer("first_row");
+    if (usable - from < size)
+        ctx.fail(
+            "attribute", -1,
+            fmt::format(
+                "a batch of {} rows is larger than the {} part of \"{}\", which has {}; set batch_size to "
+                "{} or less",
+                size, isHeldOut ? "validation" : "training", paths[0], usable, usable - from));
+}
+
+class BatchesState final : public KernelState {
+public:
+    explicit BatchesState(const KernelContext& ctx) {
+        if (!ctx.files)
+            throw Error(ErrorCode::io,
+                        "Batches cannot read its files: this run has no project folder; save the "
+                        "project first");
+        for (const std::string& path : pathsOf(ctx.attributes)) files.push_back(ctx.files->rows(path));
+        order.emplace(ctx.attributes, files.at(0)->type().shape[0]);
+    }
+
+    std::vector<std::shared_ptr<const TensorRows>> files;
+    std::optional<RowOrder> order;
+};
+
+void batchesKernel(const KernelContext& ctx) {
+    std::unique_ptr<KernelState> own;
+    std::unique_ptr<KernelState>& kept = ctx.memory ? ctx.memory->state : own;
+    if (!kept) kept = std::make_unique<BatchesState>(ctx);
+    auto& state = static_cast<BatchesState&>(*kept);
+    const std::int64_t size = ctx.attributes.integer("batch_size");
+    const std::int64_t from = ctx.attributes.integer("first_row");
+    const std::int64_t batches = (state.order->count() - from) / size;
+    const std::vector<std::int64_t>& rows = state.order->of(ctx.iteration / batches);
+    const auto first = static_cast<std::size_t>(from + ctx.iteration % batches * size);
+    const std::span<const std::int64_t> taken(rows.data() + first, static_cast<std::size_t>(size));
+    for (std::size_t i = 0; i < state.files.size() && i < ctx.outputs.size(); ++i)
+        if (ctx.outputs[i].data) state.files[i]->read(taken, ctx.outputs[i].data);
+}
+
+} // namespace
+
+void addBatches(std::vector<Op>& table) {
+    Op op = makeOp("Batches", "Training", 0, "The next rows of a data set, in each iteration", "");
+    op.outputs = {port("data", "", kAll), optionalPort("labels", "", kAll)};
+    AttributeSpec labels = fileAttribute("labels", "The file with one label per row; absent: none");
+    labels.required = false;
+    AttributeSpec size = integerAttribute("batch_size", 32, "Rows per batch");
+    size.minimum = 1;
+    AttributeSpec held =
+        numberAttribute("validation", 0, "Share of the rows that is held out for validation");
+    held.minimum = 0;
+    held.maximum = 1;
+    AttributeSpec first =
+        integerAttribute("first_row", 0, "Rows of each epoch that are left out at its start");
+    first.minimum = 0;
+    op.attributes = {
+        fileAttribute("path",
+                      "The data, one row per sample: .npy, .npz#name, .safetensors#name, .csv or IDX"),
+        std::move(labels),
+        std::move(size),
+        flagAttribute("shuffle", true, "Another order in each epoch"),
+        integerAttribute("seed", 0, "The same seed gives the same order and the same split"),
+        flagAttribute("drop_last", false,
+                      "twb train leaves out the last rows of an epoch that do not fill a batch"),
+        std::move(held),
+        choiceAttribute("split", "training", {"training", "validation"}, "The part of the rows that is read"),
+        std::move(first)};
+    op.readsIteration = true;
+    op.infer = inferBatches;
+    op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
+        return streamingCost(inputs, outputs, 0);
+    };
+    op.kernel = batchesKernel;
+    table.push_back(std::move(op));
+}
+
+} // namespace twb

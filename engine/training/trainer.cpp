@@ -1,0 +1,476 @@
+#include "training/trainer.h"
+
+#include "graph/unique_names.h"
+#include "ops/op_table.h"
+#include "placement/device_rule.h"
+#include "placement/update_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <utility>
+
+namespace twb {
+namespace {
+
+/// Steps whose losses fit into the record of one run.
+constexpr std::int64_t kRecorded = 4096;
+
+/// The rows of a Batches node for one epoch.
+struct Rows {
+    std::int64_t count = 0;
+    std::int64_t size = 1; ///< of a batch
+    bool dropsLast = false;
+    std::int64_t whole() const { return count / size; }
+    std::int64_t rest() const { return dropsLast ? 0 : count % size; }
+    bool operator==(const Rows&) const = default;
+};
+
+/// A plan, and where it keeps what is read after a run.
+struct Prepared {
+    std::shared_ptr<const Plan> plan;
+    PortRef losses;                 ///< one number per iteration
+    std::optional<PortRef> correct; ///< the same: rows whose label was found
+    std::vector<PortRef> state;
+};
+
+/// Adds a tensor that records a number of each iteration, on the lane of that number.
+PortRef addRecord(DeltaBuilder& builder, PortRef number, DType dtype, const char* what) {
+    const LaneId lane = builder.graph().find(number.node)->lane;
+    UniqueNames names(builder.graph());
+    Node record;
+    record.op = "Zeros";
+    record.name = names.take(what);
+    record.lane = lane;
+    record.attributes = {{"shape", std::vector<std::int64_t>{kRecorded}},
+                         {"dtype", std::string(dtype == DType::f64 ? "f64" : "f32")}};
+    const NodeId at = builder.addNode(std::move(record));
+    Node write;
+    write.op = "Record";
+    write.name = names.take(std::string(what) + " record");
+    write.lane = lane;
+    const NodeId writer = builder.addNode(std::move(write));
+    builder.connect({{at, 0}, {writer, 0}});
+    builder.connect({number, {writer, 1}});
+    return {at, 0};
+}
+
+/// Sets an attribute, and disconnects the input of the same name, which would win.
+void setAttribute(DeltaBuilder& builder, NodeId id, const std::string& name, AttributeValue value) {
+    Node node = *builder.graph().find(id);
+    node.attributes.set(name, std::move(value));
+    builder.change(node);
+    const Op& op = *findOp(node.op);
+    for (std::size_t port = 0; port < op.inputs.size(); ++port) {
+        const PortRef to{id, static_cast<std::int32_t>(port)};
+        if (op.inputs[port].name != name) continue;
+        if (const auto from = builder.graph().sourceOf(to)) builder.disconnect({*from, to});
+    }
+}
+
+} // namespace
+
+class Trainer::Impl {
+public:
+    Impl(const Graph& graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files,
+         TrainerOptions options)
+        : m_graph(graph), m_devices(std::move(devices)), m_files(std::move(files)),
+          m_options(std::move(options)) {
+        const std::optional<Training> training = trainingOf(graph);
+        if (!training)
+            throw Error(ErrorCode::badGraph,
+                        "the graph does not learn: name its loss with --loss, or choose Make it "
+                        "learn in the window");
+        m_training = *training;
+        findBatches();
+        m_main = prepare(m_graph);
+        if (m_rows.rest() > 0) m_tail = prepareTail();
+    }
+
+    std::int64_t batches() const { return m_rows.whole() + (m_rows.rest() > 0 ? 1 : 0); }
+
+    TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop) {
+        const bool isTail = m_place.batch == m_rows.whole();
+        const Prepared& prepared = isTail ? *m_tail : m_main;
+        RunOptions options;
+        options.iterations =
+            isTail ? 1
+                   : std::clamp<std::int64_t>(std::min(most, m_rows.whole() - m_place.batch), 1, kRecorded);
+        options.firstIteration = isTail ? m_place.epoch : m_place.epoch * m_rows.whole() + m_place.batch;
+        options.stop = stop;
+        const RunResult result = execute(prepared, options, m_state);
+        for (const PortRef output : prepared.state) m_state[output] = *result.tensor(output);
+
+        TrainedSteps out;
+        out.losses = recorded(result, prepared.losses, options.firstIteration);
+        out.wallNs = result.wallNs;
+        const std::int64_t size = isTail ? m_rows.rest() : m_rows.size;
+        out.rows = m_hasBatches ? size * result.iterations : 0;
+        for (const double loss : out.losses) out.rowLoss += loss * static_cast<double>(size);
+        m_place.batch += result.iterations;
+        m_place.steps += result.iterations;
+        out.endsEpoch = m_place.batch == batches();
+        if (out.endsEpoch) m_place = {m_place.epoch + 1, 0, m_place.steps};
+        return out;
+    }
+
+    Validation validate() {
+        Validation out;
+        const Rows rows = validationRows();
+        if (!m_validation) m_validation = prepareValidation(rows, 0);
+        const auto add = [&](const Prepared& prepared, std::int64_t batches, std::int64_t size) {
+            for (std::int64_t done = 0; done < batches;) {
+                RunOptions options;
+                options.iterations = std::min(batches - done, kRecorded);
+                options.firstIteration = done;
+                const RunResult result = execute(prepared, options, forwardState());
+                for (const double loss : recorded(result, prepared.losses, done))
+                    out.loss += loss * static_cast<double>(size);
+                if (prepared.correct)
+                    for (const double correct : recorded(result, *prepared.correct, done))
+                        out.accuracy = out.accuracy.value_or(0) + correct;
+                done += options.iterations;
+                out.rows += options.iterations * size;
+            }
+        };
+        const std::int64_t whole = rows.count / rows.size;
+        const std::int64_t rest = rows.count % rows.size;
+        if (whole > 0) add(*m_validation, whole, rows.size);
+        if (rest > 0) {
+            if (!m_validationTail)
+                m_validationTail = prepareValidation({rest, rest, false}, rows.count - rest);
+            add(*m_validationTail, 1, rest);
+        }
+        out.loss /= static_cast<double>(out.rows);
+        if (out.accuracy) *out.accuracy /= static_cast<double>(out.rows);
+        return out;
+    }
+
+    void scaleRate(double factor) {
+        if (factor == m_rateFactor) return;
+        DeltaBuilder builder(m_graph, {});
+        for (const NodeId id : m_training.nodes) {
+            Node node = *m_graph.find(id);
+            if (node.op != "LearningRate") continue;
+            const double rate = completeAttributes(*findOp(node.op), node.attributes).number("lr");
+            node.attributes.set("lr", rate / m_rateFactor * factor);
+            builder.change(node);
+        }
+        m_graph.apply(builder.take());
+        m_rateFactor = factor;
+        m_main = prepare(m_graph);
+        if (m_rows.rest() > 0) m_tail = prepareTail();
+    }
+
+    bool hasValidation() const {
+        return m_hasBatches && (!m_options.validationData.empty() || m_heldRows > 0);
+    }
+
+    std::optional<double> learningRate() const {
+        if (m_place.steps == 0) return std::nullopt;
+        for (const NodeId id : m_training.nodes) {
+            const NodeFacts* facts = m_analysis.find(id);
+            if (!facts->op || facts->op->name != "LearningRate") continue;
+            const Tensor steps = toHost(m_state.at(*facts->inputs[0]), m_devices);
+            const std::int64_t last = steps.values<std::int64_t>()[0] - 1;
+            Tensor before = Tensor::onHost(steps.type());
+            before.values<std::int64_t>()[0] = last;
+            Tensor rate = Tensor::onHost(*facts->outputs[0]);
+            const std::vector<TensorView> inputs{before.view()};
+            const std::vector<TensorView> outputs{rate.view()};
+            facts->op->kernel({inputs, outputs, facts->attributes});
+            return rate.at(0);
+        }
+        return std::nullopt;
+    }
+
+    std::map<std::string, Tensor> state() const {
+        std::map<std::string, Tensor> out;
+        for (const auto& [output, tensor] : m_state) out[nameOf(output.node)] = ownCopy(tensor);
+        return out;
+    }
+
+    void restore(const TrainingPlace& place, const std::map<std::string, Tensor>& state,
+                 const std::string& origin) {
+        std::map<PortRef, Tensor> restored;
+        for (const PortRef output : m_main.state) {
+            const std::string name = nameOf(output.node);
+            const auto saved = state.find(name);
+            const TensorType& type = *m_analysis.typeOf(output);
+            if (saved == state.end())
+                throw Error(ErrorCode::badFile,
+                            fmt::format("{}: the checkpoint is of another graph: it has no tensor "
+                                        "\"{}\"",
+                                        origin, name));
+            if (saved->second.type() != type)
+                throw Error(
+                    ErrorCode::badFile,
+                    fmt::format("{}: the checkpoint is of another graph: \"{}\" is {}, but {} in the graph",
+                                origin, name, saved->second.type().toString(), type.toString()));
+            restored[output] = onDevice(saved->second, m_analysis.find(output.node)->device);
+        }
+        if (place.batch >= batches() || place.batch < 0 || place.epoch < 0)
+            throw Error(
+                ErrorCode::badFile,
+                fmt::format("{}: the checkpoint is of other data: it stands at batch {}, but an epoch has {}",
+                            origin, place.batch, batches()));
+        m_state = std::move(restored);
+        m_place = place;
+    }
+
+    std::map<std::string, Tensor> parameters() const {
+        std::map<std::string, Tensor> out;
+        for (const auto& [output, tensor] : m_state)
+            if (!std::ranges::binary_search(m_training.nodes, output.node))
+                out[nameOf(output.node)] = ownCopy(tensor);
+        return out;
+    }
+
+    const Rows& rows() const { return m_rows; }
+    bool hasBatches() const { return m_hasBatches; }
+    const TrainingPlace& place() const { return m_place; }
+
+private:
+    const std::string& nameOf(NodeId id) const { return m_names.at(id); }
+
+    /// The tensor on the host, not shared with a run that will change it.
+    Tensor ownCopy(const Tensor& tensor) const {
+        const Tensor host = toHost(tensor, m_devices);
+        Tensor own = Tensor::onHost(host.type());
+        std::memcpy(own.data(), host.data(), static_cast<std::size_t>(host.type().byteCount()));
+        return own;
+    }
+
+    Tensor onDevice(const Tensor& host, Device device) const {
+        const MemoryKind kind = device.isCpu() ? MemoryKind::pageable : MemoryKind::device;
+        const auto bytes = static_cast<std::size_t>(host.type().byteCount());
+        BufferPtr buffer = m_devices.memoryFor(device, kind).allocate(std::max<std::size_t>(bytes, 1), kind);
+        if (device.isCpu()) {
+            std::memcpy(buffer->data(), host.data(), bytes);
+        } else {
+            const auto stream = m_devices.at(device).createStream(QueueKind::hostToDevice);
+            Copy copy;
+            copy.target = buffer->data();
+            copy.source = host.data();
+            copy.bytes = bytes;
+            stream->copy(copy);
+            stream->synchronize();
+        }
+        return {std::move(buffer), host.type()};
+    }
+
+    void findBatches() {
+        for (const Node& node : m_graph.nodes()) {
+            if (node.op != "Batches" || node.disabled) continue;
+            const Attributes attributes = completeAttributes(*findOp(node.op), node.attributes);
+            if (attributes.text("split") != "training") continue;
+            const std::int64_t all = m_files->typeOf(attributes.text("path")).shape[0];
+            const auto held = static_cast<std::int64_t>(
+                std::llround(attributes.number("validation") * static_cast<double>(all)));
+            const Rows rows{all - held, attributes.integer("batch_size"), attributes.flag("drop_last")};
+            if (m_hasBatches && rows != m_rows)
+                throw Error(
+                    ErrorCode::badGraph,
+                    fmt::format("{} gives {} rows in batches of {}, but another Batches gives {} in batches "
+                                "of {}; they must agree",
+                                quoted(node), rows.count, rows.size, m_rows.count, m_rows.size));
+            m_rows = rows;
+            m_heldRows = held;
+            m_hasBatches = true;
+            m_batches.push_back(node.id);
+        }
+        if (!m_hasBatches) m_rows = {m_graph.info().iterations, 1, false};
+    }
+
+    Prepared prepare(const Graph& graph) {
+        DeltaBuilder builder(graph, {});
+        const Prepared out = finish(builder);
+        m_analysis = analyze(graph, m_devices, m_options.policy, m_files.get());
+        if (!m_names.empty()) return out;
+        std::set<std::string> taken;
+        for (const PortRef output : out.state) {
+            std::string name = graph.find(output.node)->name;
+            if (!taken.insert(name).second) name += fmt::format("#{}", value(output.node));
+            m_names[output.node] = name;
+        }
+        return out;
+    }
+
+    /// Adds the record of the loss, and compiles.
+    Prepared finish(DeltaBuilder& builder, std::optional<PortRef> correct = std::nullopt) {
+        Prepared out;
+        const std::optional<TensorType> loss =
+            analyze(builder.graph(), m_devices, m_options.policy, m_files.get()).typeOf({m_training.loss, 0});
+        out.losses = addRecord(builder, {m_training.loss, 0}, loss ? loss->dtype : DType::f32, "losses");
+        if (correct) out.correct = addRecord(builder, *correct, DType::f32, "correct");
+        const Analysis analysis = analyze(builder.graph(), m_devices, m_options.policy, m_files.get());
+        if (!analysis.mayRun()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
+        CompileOptions options;
+        options.policy = m_options.policy;
+        options.keep.insert(out.losses);
+        if (out.correct) options.keep.insert(*out.correct);
+        for (const NodeFacts& facts : analysis.nodes) {
+            const PortRef output{facts.id, 0};
+            if (!facts.op || facts.op->role != OpRole::source || !isUpdated(builder.graph(), output))
+                continue;
+            if (output == out.losses || output == out.correct) continue;
+            out.state.push_back(output);
+            options.keep.insert(output);
+        }
+        std::ranges::sort(out.state);
+        out.plan = compile(builder.graph(), analysis, m_devices, m_files, options);
+        return out;
+    }
+
+    Prepared prepareTail() {
+        try {
+            DeltaBuilder builder(m_graph, {});
+            for (const NodeId id : m_batches) {
+                setAttribute(builder, id, "batch_size", m_rows.rest());
+                setAttribute(builder, id, "first_row", m_rows.count - m_rows.rest());
+            }
+            Graph graph = builder.graph();
+            graph.apply(remakeBackward(graph, m_devices, m_files.get()));
+            DeltaBuilder whole(graph, {});
+            return finish(whole);
+        } catch (const Error& e) {
+            throw Error(
+                e.code(),
+                fmt::format("the last batch of an epoch has {} rows, which the graph does not accept: "
+                            "{}. Set drop_last of Batches to leave these rows out.",
+                            m_rows.rest(), e.what()));
+        }
+    }
+
+    Rows validationRows() const {
+        if (m_options.validationData.empty()) return {m_heldRows, std::min(m_rows.size, m_heldRows), false};
+        const std::int64_t count = m_files->typeOf(m_options.validationData).shape[0];
+        return {count, std::min(m_rows.size, count), false};
+    }
+
+    /// The graph in inference, on the rows for validation from `first` on.
+    Prepared prepareValidation(const Rows& rows, std::int64_t first) {
+        DeltaBuilder builder(m_graph, {});
+        for (const NodeId id : m_training.nodes) builder.removeNode(id);
+        for (const Node& node : m_graph.nodes()) {
+            if (!builder.graph().find(node.id)) continue;
+            const bool trains = node.op == "Dropout" || node.op == "BatchNormalization";
+            if (trains) setAttribute(builder, node.id, "training_mode", false);
+        }
+        for (const NodeId id : m_batches) {
+            setAttribute(builder, id, "batch_size", rows.size);
+            setAttribute(builder, id, "first_row", first);
+            setAttribute(builder, id, "shuffle", false);
+            if (m_options.validationData.empty()) {
+                setAttribute(builder, id, "split", std::string("validation"));
+                continue;
+            }
+            setAttribute(builder, id, "validation", 0.0);
+            setAttribute(builder, id, "path", m_options.validationData);
+            if (!m_options.validationLabels.empty())
+                setAttribute(builder, id, "labels", m_options.validationLabels);
+        }
+        return finish(builder, addCorrect(builder));
+    }
+
+    /// The number of rows whose highest score is that of their label; nothing if the loss is not one of
+    /// classes.
+    std::optional<PortRef> addCorrect(DeltaBuilder& builder) const {
+        const Node& loss = *builder.graph().find(m_training.loss);
+        if (loss.op != "SoftmaxCrossEntropyLoss" && loss.op != "NegativeLogLikelihoodLoss")
+            return std::nullopt;
+        const auto scores = builder.graph().sourceOf({loss.id, 0});
+        const auto labels = builder.graph().sourceOf({loss.id, 1});
+        if (!scores || !labels) return std::nullopt;
+        UniqueNames names(builder.graph());
+        const auto add = [&](const char* op, Attributes attributes, std::initializer_list<PortRef> inputs) {
+            Node node;
+            node.op = op;
+            node.name = names.take("accuracy");
+            node.lane = loss.lane;
+            node.attributes = std::move(attributes);
+            const NodeId id = builder.addNode(std::move(node));
+            std::int32_t port = 0;
+            for (const PortRef input : inputs) builder.connect({input, {id, port++}});
+            return PortRef{id, 0};
+        };
+        const PortRef best = add("ArgMax", {{"axis", std::int64_t{1}}, {"keepdims", false}}, {*scores});
+        const PortRef wanted = add("Cast", {{"to", std::string("i64")}}, {*labels});
+        const PortRef isRight = add("Cast", {{"to", std::string("f32")}}, {add("Equal", {}, {best, wanted})});
+        return add("ReduceSum", {{"keepdims", false}}, {isRight});
+    }
+
+    /// What the forward graph reads of the state.
+    std::map<PortRef, Tensor> forwardState() const {
+        std::map<PortRef, Tensor> out;
+        for (const auto& [output, tensor] : m_state)
+            if (!std::ranges::binary_search(m_training.nodes, output.node)) out[output] = tensor;
+        return out;
+    }
+
+    RunResult execute(const Prepared& prepared, RunOptions& options, std::map<PortRef, Tensor> state) const {
+        options.allowTf32 = m_options.allowTf32;
+        options.state = std::move(state);
+        RunResult result = runToEnd(prepared.plan, options);
+        if (result.status == RunStatus::failed)
+            throw Error(result.errors.empty() ? ErrorCode::failed : result.errors.front().code,
+                        result.errors.empty() ? "the run failed" : result.errors.front().message);
+        return result;
+    }
+
+    std::vector<double> recorded(const RunResult& result, PortRef record, std::int64_t first) const {
+        const Tensor values = toHost(*result.tensor(record), m_devices);
+        std::vector<double> out;
+        for (std::int64_t i = 0; i < result.iterations; ++i)
+            out.push_back(values.at((first + i) % kRecorded));
+        return out;
+    }
+
+    Graph m_graph;
+    const DeviceMap m_devices;
+    const std::shared_ptr<const TensorFiles> m_files;
+    const TrainerOptions m_options;
+    Training m_training;
+    std::vector<NodeId> m_batches;
+    Rows m_rows;
+    std::int64_t m_heldRows = 0;
+    bool m_hasBatches = false;
+    double m_rateFactor = 1;
+    std::map<NodeId, std::string> m_names; ///< of the sources that training changes
+    Analysis m_analysis;
+    Prepared m_main;
+    std::optional<Prepared> m_tail;
+    std::optional<Prepared> m_validation;
+    std::optional<Prepared> m_validationTail;
+    std::map<PortRef, Tensor> m_state; ///< on its devices
+    TrainingPlace m_place;
+};
+
+Trainer::Trainer(const Graph& graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files,
+                 TrainerOptions options)
+    : m_impl(std::make_unique<Impl>(graph, std::move(devices), std::move(files), std::move(options))) {}
+Trainer::~Trainer() = default;
+
+std::int64_t Trainer::batchesPerEpoch() const noexcept { return m_impl->batches(); }
+std::int64_t Trainer::rowsPerEpoch() const noexcept {
+    return m_impl->hasBatches() ? m_impl->rows().count : 0;
+}
+bool Trainer::hasValidation() const noexcept { return m_impl->hasValidation(); }
+TrainedSteps Trainer::run(std::int64_t most, const std::atomic<bool>* stop) {
+    return m_impl->run(most, stop);
+}
+Validation Trainer::validate() { return m_impl->validate(); }
+void Trainer::scaleRate(double factor) { m_impl->scaleRate(factor); }
+std::optional<double> Trainer::learningRate() const { return m_impl->learningRate(); }
+const TrainingPlace& Trainer::place() const noexcept { return m_impl->place(); }
+std::map<std::string, Tensor> Trainer::state() const { return m_impl->state(); }
+void Trainer::restore(const TrainingPlace& place, const std::map<std::string, Tensor>& state,
+                      const std::string& origin) {
+    m_impl->restore(place, state, origin);
+}
+std::map<std::string, Tensor> Trainer::parameters() const { return m_impl->parameters(); }
+
+} // namespace twb

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "runtime/executor.h"
+#include "training/training.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace twb {
+
+struct TrainerOptions {
+    Policy policy{};
+    bool allowTf32 = false;
+    /// Data for validation instead of the rows that Batches holds out.
+    std::string validationData{};
+    std::string validationLabels{};
+};
+
+/// The place of a training in its data.
+struct TrainingPlace {
+    std::int64_t epoch = 0; ///< epochs completed
+    std::int64_t batch = 0; ///< batches completed in this epoch
+    std::int64_t steps = 0; ///< in all
+    bool operator==(const TrainingPlace&) const = default;
+};
+
+struct Validation {
+    double loss = 0;                ///< mean over the rows
+    std::optional<double> accuracy; ///< share of rows whose highest score is that of their label
+    std::int64_t rows = 0;
+};
+
+/// Steps of a training that ran together.
+struct TrainedSteps {
+    std::vector<double> losses; ///< one per step
+    std::int64_t rows = 0;
+    double rowLoss = 0; ///< sum over the rows: each step's loss times its rows
+    std::int64_t wallNs = 0;
+    bool endsEpoch = false;
+};
+
+/// Runs the training of a graph (trainingOf()) step by step. Between two calls, the parameters and the
+/// optimizer's state stay on their devices. An epoch takes all rows of the graph's Batches nodes; the rows
+/// that do not fill a batch are a batch of their own, unless drop_last is set. Without Batches, an epoch has
+/// the graph's number of iterations. Throws Error(badGraph) with the first error of the graph.
+class Trainer {
+public:
+    Trainer(const Graph& graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files,
+            TrainerOptions options);
+    ~Trainer();
+
+    std::int64_t batchesPerEpoch() const noexcept;
+    std::int64_t rowsPerEpoch() const noexcept; ///< 0 without Batches
+    bool hasValidation() const noexcept;
+
+    /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps. Throws
+    /// Error with the first error of the run; the training then cannot go on.
+    TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop = nullptr);
+    /// The loss over the rows for validation, with the graph as it is in inference.
+    Validation validate();
+    /// Multiplies the learning rate of the graph's schedule from now on.
+    void scaleRate(double factor);
+    /// The learning rate of the last step; nothing before it.
+    std::optional<double> learningRate() const;
+
+    const TrainingPlace& place() const noexcept;
+    /// Host copies of everything that the steps change, by the names of their sources.
+    std::map<std::string, Tensor> state() const;
+    /// Continues from such a state. Throws Error(badFile), with `origin`, that names a tensor that is missing
+    /// or has another type.
+    void restore(const TrainingPlace& place, const std::map<std::string, Tensor>& state,
+                 const std::string& origin);
+    /// Host copies of the parameters, by name.
+    std::map<std::string, Tensor> parameters() const;
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+} // namespace twb

@@ -1,0 +1,373 @@
+#include "training/training.h"
+
+#include "graph/arrange.h"
+#include "graph/folding.h"
+#include "graph/unique_names.h"
+#include "ops/op_table.h"
+#include "placement/device_rule.h"
+#include "placement/update_rule.h"
+#include "training/backward.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <ranges>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+namespace twb {
+namespace {
+
+constexpr double kBelow = 160; ///< the optimizer's cards, below all others of their lane
+/// Added to the norm before the division, as in torch.nn.utils.clip_grad_norm_.
+constexpr double kNormEpsilon = 1e-6;
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOptimizers{
+    {{"sgd", "SGDUpdate"},
+     {"adam", "AdamUpdate"},
+     {"adamw", "AdamWUpdate"},
+     {"rmsprop", "RMSpropUpdate"},
+     {"adagrad", "AdagradUpdate"},
+     {"lion", "LionUpdate"}}};
+
+/// Adds the nodes of an optimizer.
+class OptimizerWriter {
+public:
+    OptimizerWriter(DeltaBuilder& builder, const Analysis& analysis, const Optimizer& optimizer,
+                    FrameId frame)
+        : m_builder(builder), m_analysis(analysis), m_optimizer(optimizer), m_op(*findOp(optimizer.op)),
+          m_frame(frame), m_names(builder.graph()) {}
+
+    void write(std::span<const NodeId> parameters, std::span<const PortRef> gradients) {
+        if (m_optimizer.clipNorm > 0) addClipping(parameters, gradients);
+        for (std::size_t i = 0; i < parameters.size(); ++i) addStep(parameters[i], gradients[i]);
+    }
+    const std::vector<NodeId>& added() const noexcept { return m_added; }
+
+private:
+    /// The numbers that all steps on a lane share.
+    struct Shared {
+        PortRef step; ///< the number of the step, from 1
+        PortRef rate;
+        std::optional<PortRef> scale; ///< factor of the gradients
+    };
+
+    const Node& nodeOf(NodeId id) const { return *m_builder.graph().find(id); }
+    const TensorType& typeOf(NodeId parameter) const { return *m_analysis.typeOf({parameter, 0}); }
+
+    NodeId add(std::string op, const std::string& name, LaneId lane, Attributes attributes,
+               std::span<const std::optional<PortRef>> inputs, NodeId parameter = NodeId::none) {
+        Node node;
+        node.op = std::move(op);
+        node.name = m_names.take(name);
+        node.lane = lane;
+        node.frame = m_frame;
+        node.attributes = std::move(attributes);
+        node.folded = findOp(node.op)->role == OpRole::source;
+        node.forward = parameter;
+        const NodeId id = m_builder.addNode(std::move(node));
+        m_added.push_back(id);
+        for (std::size_t port = 0; port < inputs.size(); ++port)
+            if (inputs[port]) m_builder.connect({*inputs[port], {id, static_cast<std::int32_t>(port)}});
+        return id;
+    }
+    NodeId add(std::string op, const std::string& name, LaneId lane, Attributes attributes,
+               std::initializer_list<std::optional<PortRef>> inputs, NodeId parameter = NodeId::none) {
+        return add(std::move(op), name, lane, std::move(attributes), std::span(inputs.begin(), inputs.size()),
+                   parameter);
+    }
+
+    /// The step counter and the learning rate stand on the lane of the parameters that they serve, so that
+    /// nothing is copied in an iteration.
+    Shared& sharedOn(LaneId lane, DType dtype) {
+        const auto [known, isNew] = m_shared.try_emplace({lane, dtype});
+        if (!isNew) return known->second;
+        const auto [counted, isFirst] = m_steps.try_emplace(lane);
+        if (isFirst) {
+            const NodeId count =
+                add("Zeros", "step", lane, {{"shape", std::vector<std::int64_t>{}}, {"dtype", "i64"}}, {});
+            counted->second = {count, add("StepUpdate", "next step", lane, {}, {PortRef{count, 0}})};
+        }
+        Attributes rate = m_optimizer.rate;
+        rate.set("dtype", std::string(name(dtype)));
+        const NodeId rateNode =
+            add("LearningRate", "learning rate", lane, std::move(rate), {PortRef{counted->second.first, 0}});
+        known->second.step = {counted->second.second, 0};
+        known->second.rate = {rateNode, 0};
+        return known->second;
+    }
+
+    void addStep(NodeId parameter, PortRef gradient) {
+        const LaneId lane = nodeOf(parameter).lane;
+        const std::string name = nodeOf(parameter).name;
+        const TensorType& type = typeOf(parameter);
+        const Shared& shared = sharedOn(lane, type.dtype);
+        std::vector<std::optional<PortRef>> inputs;
+        for (std::size_t port = 0; port < m_op.inputs.size(); ++port) {
+            const std::string& input = m_op.inputs[port].name;
+            if (input == "parameter")
+                inputs.emplace_back(PortRef{parameter, 0});
+            else if (input == "gradient")
+                inputs.emplace_back(gradient);
+            else if (input == "lr")
+                inputs.emplace_back(shared.rate);
+            else if (input == "step")
+                inputs.emplace_back(shared.step);
+            else if (input == "grad_scale")
+                inputs.push_back(scaleOn(lane, type.dtype));
+            else if (input != "skip" && needsState(input))
+                inputs.emplace_back(
+                    PortRef{add("Zeros", name + " " + input, lane,
+                                {{"shape", type.shape.dims()}, {"dtype", std::string(twb::name(type.dtype))}},
+                                {}, parameter),
+                            0});
+            else
+                inputs.emplace_back();
+        }
+        const NodeId step =
+            add(m_optimizer.op, name + " update", lane, m_optimizer.attributes, inputs, parameter);
+        if (m_optimizer.averageDecay > 0) addAverage(parameter, step);
+    }
+
+    bool needsState(const std::string& input) const {
+        if (input == "momentum_buffer") {
+            const AttributeValue* momentum = m_optimizer.attributes.find("momentum");
+            return momentum && m_optimizer.attributes.number("momentum") != 0;
+        }
+        if (input == "grad_avg")
+            return m_optimizer.attributes.has("centered") && m_optimizer.attributes.flag("centered");
+        return true;
+    }
+
+    /// The average starts from a source like the parameter's own.
+    void addAverage(NodeId parameter, NodeId step) {
+        Node start = nodeOf(parameter);
+        const NodeId average =
+            add(start.op, start.name + " average", start.lane, start.attributes, {}, parameter);
+        add("AverageUpdate", start.name + " average update", start.lane,
+            {{"decay", m_optimizer.averageDecay}}, {PortRef{average, 0}, PortRef{step, 0}}, parameter);
+    }
+
+    /// The factor min(1, clipNorm / norm), as in torch.nn.utils.clip_grad_norm_. Norms on other lanes are
+    /// copied to the first, and the factor back.
+    void addClipping(std::span<const NodeId> parameters, std::span<const PortRef> gradients) {
+        const LaneId lane = nodeOf(parameters[0]).lane;
+        const Device home = m_analysis.find(parameters[0])->device;
+        const DType dtype = typeOf(parameters[0]).dtype;
+        std::vector<std::optional<PortRef>> squares;
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            const NodeId parameter = parameters[i];
+            const std::string name = nodeOf(parameter).name + " gradient";
+            PortRef square{add("ReduceSumSquare", name + " squared norm", nodeOf(parameter).lane,
+                               {{"keepdims", false}}, {gradients[i]}, parameter),
+                           0};
+            if (m_analysis.find(parameter)->device != home || typeOf(parameter).dtype != dtype)
+                square = {add("To", name + " squared norm there", lane,
+                              {{"dtype", std::string(twb::name(dtype))}}, {square}, parameter),
+                          0};
+            squares.emplace_back(square);
+        }
+        const NodeId sum = add("Sum", "gradient squared norm", lane, {}, squares);
+        const NodeId norm = add("Sqrt", "gradient norm", lane, {}, {PortRef{sum, 0}});
+        const auto number = [&](const char* called, double value) {
+            return PortRef{add("Constant", called, lane,
+                               {{"value", value}, {"dtype", std::string(twb::name(dtype))}}, {}),
+                           0};
+        };
+        const NodeId divisor = add("Add", "gradient norm plus epsilon", lane, {},
+                                   {PortRef{norm, 0}, number("norm epsilon", kNormEpsilon)});
+        const NodeId ratio =
+            add("Div", "clip ratio", lane, {},
+                {number("largest gradient norm", m_optimizer.clipNorm), PortRef{divisor, 0}});
+        const NodeId factor = add("Min", "clip factor", lane, {}, {PortRef{ratio, 0}, number("one", 1)});
+        m_clipHome = lane;
+        m_clipFactor = PortRef{factor, 0};
+        m_clipType = dtype;
+    }
+
+    std::optional<PortRef> scaleOn(LaneId lane, DType dtype) {
+        if (!m_clipFactor) return std::nullopt;
+        if (lane == m_clipHome) return m_clipFactor;
+        std::optional<PortRef>& scale = m_shared[{lane, dtype}].scale;
+        if (!scale) scale = PortRef{add("To", "clip factor there", lane, {}, {m_clipFactor}), 0};
+        return scale;
+    }
+
+    DeltaBuilder& m_builder;
+    const Analysis& m_analysis;
+    const Optimizer& m_optimizer;
+    const Op& m_op;
+    const FrameId m_frame;
+    UniqueNames m_names;
+    std::vector<NodeId> m_added;
+    std::map<std::pair<LaneId, DType>, Shared> m_shared;
+    std::map<LaneId, std::pair<NodeId, NodeId>> m_steps; ///< the counter and its update
+    LaneId m_clipHome = LaneId::none;
+    DType m_clipType = DType::f32;
+    std::optional<PortRef> m_clipFactor;
+};
+
+/// The nodes of a frame and of the frames inside it, sorted.
+std::vector<NodeId> nodesIn(const Graph& graph, FrameId frame) {
+    std::vector<NodeId> out;
+    for (const Node& node : graph.nodes())
+        for (FrameId at = node.frame; at != FrameId::none; at = graph.find(at)->parent)
+            if (at == frame) {
+                out.push_back(node.id);
+                break;
+            }
+    std::ranges::sort(out);
+    return out;
+}
+
+void requireParameters(const Graph& graph, const Analysis& analysis, std::span<const NodeId> parameters) {
+    if (parameters.empty())
+        throw Error(ErrorCode::badGraph,
+                    "the graph has no parameters: add Parameter nodes, or name the sources that "
+                    "training changes");
+    for (const NodeId id : parameters) {
+        const NodeFacts* facts = analysis.find(id);
+        const std::optional<TensorType>& type = analysis.typeOf({id, 0});
+        const std::string name = quoted(*graph.find(id));
+        if (!facts->op || facts->op->role != OpRole::source)
+            throw Error(
+                ErrorCode::badGraph,
+                fmt::format("{} cannot be a parameter: it is no source such as Parameter or File", name));
+        if (!type || !type->isKnown() || !isFloating(type->dtype))
+            throw Error(ErrorCode::badGraph,
+                        fmt::format("{} cannot be a parameter: it must be floating, but is {}", name,
+                                    type ? type->toString() : "not known"));
+        if (type->dtype != DType::f32 && type->dtype != DType::f64)
+            throw Error(
+                ErrorCode::badGraph,
+                fmt::format("{} cannot be a parameter: it is {}, but optimizers update f32 and f64; cast it "
+                            "after the parameter",
+                            name, twb::name(type->dtype)));
+        if (isUpdated(graph, {id, 0}))
+            throw Error(ErrorCode::badGraph, fmt::format("{} is updated already", name));
+    }
+}
+
+} // namespace
+
+std::span<const std::pair<std::string_view, std::string_view>> optimizers() noexcept { return kOptimizers; }
+
+std::string_view optimizerOp(std::string_view name) {
+    for (const auto& [known, op] : kOptimizers)
+        if (known == name) return op;
+    throw Error(ErrorCode::invalidArgument, fmt::format("\"{}\" is not an optimizer; there are {}", name,
+                                                        fmt::join(kOptimizers | std::views::keys, ", ")));
+}
+
+std::optional<Training> trainingOf(const Graph& graph) {
+    for (const Frame& frame : graph.frames()) {
+        if (frame.loss == NodeId::none || frame.parent == FrameId::none || !graph.find(frame.loss)) continue;
+        return Training{frame.parent, frame.id, frame.loss, nodesIn(graph, frame.parent)};
+    }
+    return std::nullopt;
+}
+
+std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, NodeId loss) {
+    std::vector<NodeId> open{loss};
+    std::unordered_set<NodeId> seen{loss};
+    std::vector<NodeId> out;
+    bool hasParameters = false;
+    while (!open.empty()) {
+        const NodeFacts* facts = analysis.find(open.back());
+        open.pop_back();
+        if (!facts) continue;
+        const std::optional<TensorType>& type = analysis.typeOf({facts->id, 0});
+        if (facts->op && facts->op->role == OpRole::source && type && isFloating(type->dtype)) {
+            const Node& node = *graph.find(facts->id);
+            const bool isParameter = node.op == "Parameter";
+            if (isParameter && !hasParameters) {
+                hasParameters = true;
+                out.clear();
+            }
+            const bool isWeight = type->shape.rank() > 0 && foldedInto(graph, node).has_value();
+            if (isParameter || (!hasParameters && isWeight)) out.push_back(facts->id);
+            continue;
+        }
+        for (const auto& from : facts->inputs) {
+            const auto& input = from ? analysis.typeOf(*from) : std::nullopt;
+            if (input && isFloating(input->dtype) && seen.insert(from->node).second)
+                open.push_back(from->node);
+        }
+    }
+    std::ranges::sort(out);
+    return out;
+}
+
+Delta makeTraining(const Graph& graph, const Analysis& analysis, NodeId loss,
+                   std::span<const NodeId> parameters, const Optimizer& optimizer) {
+    if (trainingOf(graph))
+        throw Error(ErrorCode::badGraph, "the graph learns already; remove its training first");
+    requireParameters(graph, analysis, parameters);
+    DeltaBuilder builder(graph, "Make it learn");
+    Frame outer;
+    outer.title = "Training";
+    outer.collapsed = true;
+    const FrameId frame = builder.addFrame(outer);
+    Frame inner;
+    inner.title = "Backward";
+    inner.collapsed = true;
+    inner.parent = frame;
+    inner.loss = loss;
+    const FrameId backward = builder.addFrame(inner);
+    const std::vector<PortRef> gradients = addBackward(builder, analysis, {loss, 0}, parameters, backward);
+    OptimizerWriter writer(builder, analysis, optimizer, frame);
+    writer.write(parameters, gradients);
+    Position origin;
+    for (const Node& node : graph.nodes()) {
+        origin.x = std::max(origin.x, node.position.x);
+        origin.y = std::max(origin.y, node.position.y + kBelow);
+    }
+    for (const Change<Node>& change : arrange(builder.graph(), writer.added(), origin).nodes)
+        builder.change(*change.after);
+    return builder.take();
+}
+
+Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files) {
+    const std::optional<Training> training = trainingOf(graph);
+    if (!training) return {};
+    DeltaBuilder builder(graph, "Make the backward pass again");
+    // The readers of each gradient, by parameter.
+    std::map<NodeId, std::vector<PortRef>> readers;
+    for (const NodeId id : nodesIn(graph, training->backward)) {
+        for (const Edge& edge : graph.outgoing(id)) {
+            const Node& reader = *graph.find(edge.to.node);
+            if (reader.frame != training->backward) readers[reader.forward].push_back(edge.to);
+        }
+        builder.removeNode(id);
+    }
+    // Parameters that were removed leave their optimizer's nodes behind.
+    std::vector<NodeId> parameters;
+    for (const auto& [parameter, ports] : readers)
+        if (graph.find(parameter)) parameters.push_back(parameter);
+    for (const NodeId id : nodesIn(graph, training->frame)) {
+        const Node* node = builder.graph().find(id);
+        if (node && node->forward != NodeId::none && !graph.find(node->forward)) builder.removeNode(id);
+    }
+    const Analysis analysis = analyze(builder.graph(), devices, graph.info().policy, files);
+    const std::vector<PortRef> gradients =
+        addBackward(builder, analysis, {training->loss, 0}, parameters, training->backward);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        for (const PortRef to : readers[parameters[i]]) builder.connect({gradients[i], to});
+    return builder.take();
+}
+
+Delta removeTraining(const Graph& graph) {
+    DeltaBuilder builder(graph, "Remove training");
+    if (const std::optional<Training> training = trainingOf(graph)) {
+        for (const NodeId id : training->nodes) builder.removeNode(id);
+        builder.removeFrame(training->backward);
+        builder.removeFrame(training->frame);
+    }
+    return builder.take();
+}
+
+} // namespace twb

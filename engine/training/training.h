@@ -1,0 +1,58 @@
+#pragma once
+
+#include "core/attributes.h"
+#include "graph/delta.h"
+#include "placement/analysis.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace twb {
+
+/// How parameters are updated from their gradients.
+struct Optimizer {
+    std::string op = "SGDUpdate";
+    Attributes attributes;   ///< of the op, without lr
+    Attributes rate;         ///< of the LearningRate
+    double clipNorm = 0;     ///< largest norm of all gradients together; 0: any
+    double averageDecay = 0; ///< of an exponential moving average of the parameters; 0: none
+};
+
+/// The ops that are optimizers by their names on the command line: sgd, adam, adamw, rmsprop, adagrad, lion.
+std::span<const std::pair<std::string_view, std::string_view>> optimizers() noexcept;
+/// The op of such a name. Throws Error(invalidArgument) that lists the names.
+std::string_view optimizerOp(std::string_view name);
+
+/// The parts of a graph that learns: a frame "Training" with the nodes of the optimizer, and in it a frame
+/// with the backward pass.
+struct Training {
+    FrameId frame = FrameId::none;
+    FrameId backward = FrameId::none;
+    NodeId loss = NodeId::none;
+    std::vector<NodeId> nodes; ///< of both frames, sorted
+};
+/// Nothing if the graph does not learn. Of several trainings the first.
+std::optional<Training> trainingOf(const Graph& graph);
+
+/// The sources on which a loss depends and that training would usually change: the Parameter nodes or, if
+/// there are none, the floating sources that are folded into their consumers. Sorted.
+std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, NodeId loss);
+
+/// Lets parameters learn: adds the backward pass of a loss and the steps of an optimizer, in a collapsed
+/// frame. The optimizer's state stands on its parameter's lane. Throws Error(badGraph) like addBackward(), if
+/// there is no parameter, or if the graph learns already.
+Delta makeTraining(const Graph& graph, const Analysis& analysis, NodeId loss,
+                   std::span<const NodeId> parameters, const Optimizer& optimizer);
+
+/// Makes the backward pass again, after a change of the forward graph. The optimizer stays, except for the
+/// steps of parameters that were removed. Empty if nothing changes. Throws Error(badGraph) like
+/// addBackward().
+Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files);
+
+/// Removes the training; the parameters keep their initial values.
+Delta removeTraining(const Graph& graph);
+
+} // namespace twb

@@ -1,0 +1,167 @@
+"""Trains a network with twb and with PyTorch in float64, and compares the loss of each of 200 steps.
+
+Usage: compare_pytorch.py TWB. Ends with 77 if there is no PyTorch.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import numpy as np
+    import torch
+except ImportError:
+    print("skipped: no PyTorch")
+    sys.exit(77)
+
+TOLERANCE = 1e-10
+ROWS, BATCH, EPOCHS = 320, 16, 10
+STEPS = ROWS // BATCH * EPOCHS
+WARMUP = 20
+
+
+def one_cycle(optimizer, lr):
+    return torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, STEPS, cycle_momentum=False)
+
+
+def warm_cosine(optimizer, _):
+    scheduler = torch.optim.lr_scheduler
+    warm = scheduler.LinearLR(optimizer, start_factor=1e-300, total_iters=WARMUP)
+    return scheduler.SequentialLR(
+        optimizer, [warm, scheduler.CosineAnnealingLR(optimizer, STEPS - WARMUP)], [WARMUP])
+
+
+def step(optimizer, _):
+    return torch.optim.lr_scheduler.StepLR(optimizer, STEPS // 3, 0.1)
+
+
+def exponential(optimizer, _):
+    return torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.01 ** (1 / STEPS))
+
+
+class Lion(torch.optim.Optimizer):
+    """Algorithm 2 of Chen et al. (2023); PyTorch has none."""
+
+    def __init__(self, parameters, lr, weight_decay=0.0):
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.sub_(group["lr"] * torch.sign(0.9 * m + 0.1 * p.grad))
+                m.mul_(0.99).add_(p.grad, alpha=0.01)
+
+
+optim = torch.optim
+CASES = {
+    "sgd": (optim.SGD, {"lr": 0.1}, [], None, None),
+    "sgd-momentum": (optim.SGD, {"lr": 0.05, "momentum": 0.9, "weight_decay": 1e-3}, [], None, None),
+    "sgd-nesterov": (optim.SGD, {"lr": 0.05, "momentum": 0.9, "nesterov": True}, [], None, None),
+    "sgd-clip": (optim.SGD, {"lr": 0.5}, ["--clip-norm", "0.5"], None, 0.5),
+    "adam": (optim.Adam, {"lr": 0.01, "weight_decay": 1e-2}, [], None, None),
+    "adamw": (optim.AdamW, {"lr": 0.01, "weight_decay": 0.1}, [], None, None),
+    "rmsprop": (optim.RMSprop, {"lr": 0.002, "momentum": 0.5}, [], None, None),
+    "adagrad": (optim.Adagrad, {"lr": 0.05, "weight_decay": 1e-3}, [], None, None),
+    "lion": (Lion, {"lr": 0.001, "weight_decay": 0.1}, [], None, None),
+    "sgd-step": (optim.SGD, {"lr": 0.1}, ["--schedule", "step"], step, None),
+    "sgd-exponential": (optim.SGD, {"lr": 0.1}, ["--schedule", "exponential"], exponential, None),
+    "adamw-one_cycle": (optim.AdamW, {"lr": 0.01}, ["--schedule", "one_cycle"], one_cycle, None),
+    "adam-cosine": (optim.Adam, {"lr": 0.01}, ["--schedule", "cosine", "--warmup", str(WARMUP)],
+                    warm_cosine, None),
+}
+
+
+def write_project(folder, rng):
+    data = {
+        "x": rng.standard_normal((ROWS, 12)),
+        "y": rng.integers(0, 5, ROWS),
+        "w1": rng.standard_normal((24, 12)) * 0.3,
+        "b1": rng.standard_normal(24) * 0.1,
+        "w2": rng.standard_normal((5, 24)) * 0.3,
+        "b2": rng.standard_normal(5) * 0.1,
+    }
+    for name, value in data.items():
+        np.save(folder / f"{name}.npy", value)
+    nodes = [
+        (1, "Batches", "data", {"path": "x.npy", "labels": "y.npy", "batch_size": BATCH, "shuffle": False}),
+        (2, "File", "w1", {"path": "w1.npy"}),
+        (3, "File", "b1", {"path": "b1.npy"}),
+        (4, "File", "w2", {"path": "w2.npy"}),
+        (5, "File", "b2", {"path": "b2.npy"}),
+        (6, "Gemm", "fc1", {"transB": True}),
+        (7, "Tanh", "tanh", {}),
+        (8, "Gemm", "fc2", {"transB": True}),
+        (9, "SoftmaxCrossEntropyLoss", "loss", {}),
+    ]
+    edges = [(1, 0, 6, 0), (2, 0, 6, 1), (3, 0, 6, 2), (6, 0, 7, 0), (7, 0, 8, 0), (4, 0, 8, 1), (5, 0, 8, 2),
+             (8, 0, 9, 0), (1, 1, 9, 1)]
+    project = {
+        "format": "tensor-workbench",
+        "version": 1,
+        "lanes": [{"id": 1, "device": "cpu"}],
+        "nodes": [{"id": i, "op": op, "name": name, "lane": 1, "attributes": a} for i, op, name, a in nodes],
+        "edges": [{"from": [a, p], "to": [b, q]} for a, p, b, q in edges],
+    }
+    (folder / "net.twb").write_text(json.dumps(project))
+    return data
+
+
+def trained_by_twb(twb, folder, name, options, extra):
+    arguments = [twb, "train", str(folder / "net.twb"), "--loss", "loss", "--parameters", "w1,b1,w2,b2",
+                 "--optimizer", name.split("-")[0], "--epochs", str(EPOCHS), "--report",
+                 str(folder / "report.json"), "--quiet"]
+    for option, value in options.items():
+        if option != "nesterov":
+            arguments += ["--" + option.replace("_", "-"), str(value)]
+    if options.get("nesterov"):
+        arguments.append("--nesterov")
+    arguments += extra
+    subprocess.run(arguments, check=True)
+    return json.loads((folder / "report.json").read_text())["losses"]
+
+
+def trained_by_pytorch(data, make, options, schedule, clip):
+    weights = {n: torch.tensor(data[n], requires_grad=True) for n in ("w1", "b1", "w2", "b2")}
+    optimizer = make(list(weights.values()), **options)
+    scheduler = schedule(optimizer, options["lr"]) if schedule else None
+    x, y = torch.tensor(data["x"]), torch.tensor(data["y"])
+    losses = []
+    for at in range(STEPS):
+        rows = slice(at * BATCH % ROWS, at * BATCH % ROWS + BATCH)
+        hidden = torch.tanh(x[rows] @ weights["w1"].T + weights["b1"])
+        loss = torch.nn.functional.cross_entropy(hidden @ weights["w2"].T + weights["b2"], y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(list(weights.values()), clip)
+        optimizer.step()
+        if scheduler:
+            scheduler.step()
+        losses.append(loss.item())
+    return losses
+
+
+def main():
+    twb = sys.argv[1]
+    wrong = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = write_project(folder, np.random.default_rng(5))
+        for case, (make, options, extra, schedule, clip) in CASES.items():
+            ours = trained_by_twb(twb, folder, case, options, extra)
+            theirs = trained_by_pytorch(data, make, options, schedule, clip)
+            assert len(ours) == len(theirs) == STEPS
+            difference = max(abs(a - b) for a, b in zip(ours, theirs))
+            fine = difference <= TOLERANCE
+            wrong += not fine
+            print(f"{case:18} {difference:.1e}  {'ok' if fine else 'DIFFERS'}  last loss {ours[-1]:.4f}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

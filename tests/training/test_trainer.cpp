@@ -1,0 +1,299 @@
+#include "support/graphs.h"
+#include "support/op_runner.h"
+#include "support/test_main.h"
+#include "training/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+/// A classifier of three clouds of points in the plane, on one lane.
+struct Clouds {
+    explicit Clouds(const std::string& device = "cpu",
+                    Attributes batches = {{"batch_size", std::int64_t{16}}}, std::int64_t rows = 96) {
+        Dice dice(7);
+        std::vector<double> points;
+        std::vector<double> labels;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            const std::int64_t label = i % 3;
+            const double angle = 2.1 * static_cast<double>(label);
+            points.push_back(2 * std::cos(angle) + dice.real(-1, 1));
+            points.push_back(2 * std::sin(angle) + dice.real(-1, 1));
+            labels.push_back(static_cast<double>(label));
+        }
+        files->put("x.npy", tensorOf(DType::f32, {rows, 2}, points));
+        files->put("y.npy", tensorOf(DType::i64, {rows}, labels));
+        batches.set("path", std::string("x.npy"));
+        batches.set("labels", std::string("y.npy"));
+        data = g.node("Batches", "data", "cpu", std::move(batches));
+        NodeId x = data;
+        NodeId y = data;
+        int labelPort = 1;
+        if (device != "cpu") {
+            x = g.node("To", "x there", device, {}, {data});
+            y = g.node("To", "y there", device, {});
+            g.connect(data, y, 0, 1);
+            labelPort = 0;
+        }
+        w = g.node("Parameter", "w", device,
+                   {{"shape", Ints{3, 2}}, {"init", std::string("kaiming_uniform")}});
+        b = g.node("Parameter", "b", device, {{"shape", Ints{3}}});
+        scores = g.node("Gemm", "scores", device, {{"transB", true}}, {x, w, b});
+        loss = g.node("SoftmaxCrossEntropyLoss", "loss", device, {}, {scores});
+        g.connect(y, loss, 1, labelPort);
+    }
+
+    Graph learning(const Optimizer& optimizer = {}) const {
+        const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, files.get());
+        Graph graph = g.graph();
+        graph.apply(makeTraining(graph, analysis, loss, parametersOf(graph, analysis, loss), optimizer));
+        return graph;
+    }
+
+    GraphMaker g;
+    std::shared_ptr<MemoryFiles> files = std::make_shared<MemoryFiles>();
+    NodeId data, w, b, scores, loss;
+};
+
+Optimizer adam() {
+    Optimizer optimizer;
+    optimizer.op = "AdamWUpdate";
+    optimizer.rate = {{"lr", 0.05}};
+    return optimizer;
+}
+
+/// Runs whole epochs, a few steps at a time.
+std::vector<double> train(Trainer& trainer, std::int64_t epochs, std::int64_t most = 1000) {
+    std::vector<double> losses;
+    while (trainer.place().epoch < epochs)
+        for (const double loss : trainer.run(most).losses) losses.push_back(loss);
+    return losses;
+}
+
+std::vector<std::vector<double>> valuesIn(const std::map<std::string, Tensor>& state) {
+    std::vector<std::vector<double>> out;
+    for (const auto& [name, tensor] : state) out.push_back(valuesOf(tensor));
+    return out;
+}
+
+QString refusal(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& e) {
+        return QString::fromStdString(e.what());
+    }
+    return {};
+}
+
+} // namespace
+
+class TestTrainer : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void aModelLearns_data() {
+        QTest::addColumn<QString>("device");
+        QTest::newRow("cpu") << "cpu";
+        QTest::newRow("simulated") << "cuda:0";
+    }
+    void aModelLearns() {
+        QFETCH(const QString, device);
+        const Clouds clouds(device.toStdString(), {{"batch_size", std::int64_t{16}}, {"validation", 0.25}});
+        Trainer trainer(clouds.learning(adam()), simulatedMap(), clouds.files, {});
+        QCOMPARE(trainer.rowsPerEpoch(), std::int64_t{72});
+        QCOMPARE(trainer.batchesPerEpoch(), std::int64_t{5}); // the last one has 8 rows
+        const std::vector<double> losses = train(trainer, 40);
+        QCOMPARE(losses.size(), std::size_t{200});
+        QVERIFY(losses.back() < 0.5 * losses.front());
+        const Validation validation = trainer.validate();
+        QCOMPARE(validation.rows, std::int64_t{24});
+        QVERIFY(validation.accuracy.value() > 0.9);
+        QCOMPARE(trainer.learningRate().value(), double{0.05F});
+    }
+
+    /// The simulated GPU computes with the CPU's kernels.
+    void lanesDoNotChangeResults() {
+        const Clouds here("cpu");
+        const Clouds there("cuda:0");
+        Trainer a(here.learning(adam()), simulatedMap(), here.files, {});
+        Trainer b(there.learning(adam()), simulatedMap(), there.files, {});
+        QCOMPARE(train(a, 3), train(b, 3));
+        QCOMPARE(valuesIn(a.parameters()), valuesIn(b.parameters()));
+    }
+
+    void aRateOfZeroChangesNothing() {
+        const Clouds clouds;
+        Optimizer still;
+        still.rate = {{"lr", 0.0}};
+        Trainer trainer(clouds.learning(still), simulatedMap(), clouds.files, {});
+        (void)trainer.run(1);
+        const auto before = valuesIn(trainer.parameters());
+        train(trainer, 2);
+        QCOMPARE(valuesIn(trainer.parameters()), before);
+    }
+
+    /// Steps may run one by one or together, and a training may stop anywhere: the result is the same.
+    void aRestoredTrainingGoesOnBitByBit() {
+        for (const char* device : {"cpu", "cuda:0"}) {
+            const Clouds clouds(device, {{"batch_size", std::int64_t{20}}});
+            Optimizer optimizer = adam();
+            optimizer.clipNorm = 0.5;
+            optimizer.averageDecay = 0.9;
+            const Graph graph = clouds.learning(optimizer);
+            Trainer whole(graph, simulatedMap(), clouds.files, {});
+            const std::vector<double> losses = train(whole, 4);
+            Trainer first(graph, simulatedMap(), clouds.files, {});
+            std::vector<double> pieces;
+            for (int i = 0; i < 7; ++i)
+                for (const double loss : first.run(1).losses) pieces.push_back(loss);
+            Trainer second(graph, simulatedMap(), clouds.files, {});
+            second.restore(first.place(), first.state(), "test");
+            for (const double loss : train(second, 4, 2)) pieces.push_back(loss);
+            QCOMPARE(pieces, losses);
+            QCOMPARE(valuesIn(second.state()), valuesIn(whole.state()));
+        }
+    }
+
+    void anEpochTakesEveryRowOnce() {
+        Clouds clouds("cpu", {{"batch_size", std::int64_t{7}}}, 24);
+        // The sum of all rows' first coordinates does not depend on their order.
+        const Graph graph = clouds.learning();
+        Trainer trainer(graph, simulatedMap(), clouds.files, {});
+        std::int64_t rows = 0;
+        for (bool ends = false; !ends;) {
+            const TrainedSteps steps = trainer.run(100);
+            rows += steps.rows;
+            ends = steps.endsEpoch;
+        }
+        QCOMPARE(rows, std::int64_t{24});
+        QCOMPARE(trainer.place(), (TrainingPlace{1, 0, 4}));
+    }
+
+    void theLastRowsCanBeDropped() {
+        const Clouds clouds("cpu", {{"batch_size", std::int64_t{7}}, {"drop_last", true}}, 24);
+        Trainer trainer(clouds.learning(), simulatedMap(), clouds.files, {});
+        QCOMPARE(trainer.batchesPerEpoch(), std::int64_t{3});
+        QCOMPARE(train(trainer, 1).size(), std::size_t{3});
+    }
+
+    void clippingLimitsTheStep() {
+        const Clouds clouds;
+        Optimizer optimizer;
+        optimizer.rate = {{"lr", 1.0}};
+        optimizer.clipNorm = 0.001;
+        Trainer trainer(clouds.learning(optimizer), simulatedMap(), clouds.files, {});
+        (void)trainer.run(1);
+        const auto before = valuesIn(trainer.parameters());
+        (void)trainer.run(1);
+        const auto after = valuesIn(trainer.parameters());
+        double squares = 0;
+        for (std::size_t i = 0; i < before.size(); ++i)
+            for (std::size_t k = 0; k < before[i].size(); ++k)
+                squares += std::pow(after[i][k] - before[i][k], 2);
+        QVERIFY2(std::abs(std::sqrt(squares) - 0.001) < 1e-5,
+                 qPrintable(QString::number(std::sqrt(squares))));
+    }
+
+    void wrongTrainingsAreRefused() {
+        const Clouds clouds;
+        QVERIFY(refusal([&] {
+                    Trainer(clouds.g.graph(), simulatedMap(), clouds.files, {});
+                }).contains("the graph does not learn"));
+        Trainer trainer(clouds.learning(), simulatedMap(), clouds.files, {});
+        QCOMPARE(refusal([&] { trainer.restore({}, {}, "checkpoint"); }),
+                 QStringLiteral("checkpoint: the checkpoint is of another graph: it has no tensor \"w\""));
+        (void)trainer.run(1);
+        auto state = trainer.state();
+        QCOMPARE(
+            refusal([&] {
+                trainer.restore({0, 99, 0}, state, "checkpoint");
+            }),
+            QStringLiteral(
+                "checkpoint: the checkpoint is of other data: it stands at batch 99, but an epoch has 6"));
+        state["b"] = tensorOf(DType::f32, {4}, {1, 2, 3, 4});
+        QCOMPARE(
+            refusal([&] { trainer.restore({}, state, "checkpoint"); }),
+            QStringLiteral(
+                "checkpoint: the checkpoint is of another graph: \"b\" is f32 4, but f32 3 in the graph"));
+    }
+
+    void badDataIsNamed() {
+        Clouds few("cpu", {{"batch_size", std::int64_t{128}}});
+        const Analysis analysis = analyze(few.g.graph(), simulatedMap(), Policy::strict, few.files.get());
+        QVERIFY(QString::fromStdString(analysis.diagnostics.at(0).message)
+                    .startsWith(
+                        "a batch of 128 rows is larger than the training part of \"x.npy\", which has 96"));
+        Clouds wrong;
+        wrong.files->put("y.npy", tensorOf(DType::i64, {96}, std::vector<double>(96, 5)));
+        Trainer trainer(wrong.learning(), simulatedMap(), wrong.files, {});
+        QVERIFY(refusal([&] { (void)trainer.run(1); }).contains("out of bounds"));
+        Clouds unequal;
+        unequal.files->put("y.npy", tensorOf(DType::i64, {95}, std::vector<double>(95, 0)));
+        const Analysis rows = analyze(unequal.g.graph(), simulatedMap(), Policy::strict, unequal.files.get());
+        QVERIFY(QString::fromStdString(rows.diagnostics.at(0).message).contains("each row needs its label"));
+    }
+
+    void aTrainingIsOneChangeThatCanBeUndone() {
+        const Clouds clouds;
+        Graph graph = clouds.learning(adam());
+        const Training training = trainingOf(graph).value();
+        QCOMPARE(training.loss, clouds.loss);
+        QVERIFY(!analyze(graph, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
+        graph.apply(removeTraining(graph));
+        QVERIFY(graph == clouds.g.graph());
+    }
+
+    /// The optimizer keeps its nodes, whose state therefore keeps its names.
+    void theBackwardPassIsMadeAgain() {
+        Clouds clouds;
+        Graph graph = clouds.learning(adam());
+        const std::vector<NodeId> before = trainingOf(graph)->nodes;
+        DeltaBuilder builder(graph, "Insert Tanh");
+        Node tanh = *graph.find(clouds.scores);
+        tanh.op = "Tanh";
+        tanh.name = "tanh";
+        tanh.attributes = {};
+        const NodeId id = builder.addNode(tanh);
+        builder.connect({{clouds.scores, 0}, {id, 0}});
+        builder.connect({{id, 0}, {clouds.loss, 0}});
+        graph.apply(builder.take());
+        graph.apply(remakeBackward(graph, simulatedMap(), clouds.files.get()));
+        QVERIFY(!analyze(graph, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
+        const Training after = trainingOf(graph).value();
+        int kept = 0;
+        bool hasTanh = false;
+        for (const NodeId node : after.nodes) {
+            kept += std::ranges::binary_search(before, node);
+            hasTanh = hasTanh || graph.find(node)->forward == id;
+        }
+        QVERIFY(hasTanh);
+        QCOMPARE(kept, int(std::ranges::count_if(before, [&](NodeId node) {
+                     return clouds.learning(adam()).find(node)->frame == training(clouds);
+                 })));
+        Trainer trainer(graph, simulatedMap(), clouds.files, {});
+        QVERIFY(train(trainer, 10).back() < 1);
+    }
+
+    void aRemovedParameterLeavesWithItsOptimizer() {
+        const Clouds clouds;
+        Graph graph = clouds.learning(adam());
+        DeltaBuilder builder(graph, "Remove bias");
+        builder.removeNode(clouds.b);
+        graph.apply(builder.take());
+        graph.apply(remakeBackward(graph, simulatedMap(), clouds.files.get()));
+        QVERIFY(!analyze(graph, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
+        for (const Node& node : graph.nodes()) QVERIFY(!node.name.starts_with("b "));
+    }
+
+private:
+    static FrameId training(const Clouds& clouds) { return trainingOf(clouds.learning(adam()))->frame; }
+};
+
+TWB_TEST_MAIN(TestTrainer)
+#include "test_trainer.moc"
