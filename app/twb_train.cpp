@@ -17,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -31,9 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-/// Between two steps, at least this often, the program looks for Ctrl-C and shows its progress.
-constexpr double kLookSeconds = 0.1;
 
 struct TrainCommand {
     std::string file;
@@ -62,6 +58,7 @@ struct TrainCommand {
     std::string report;
     std::string weights;
     std::string output;
+    std::string graph;
     std::vector<std::string> sets;
     PlacementOptions placement;
     bool allowOutside = false;
@@ -172,39 +169,28 @@ Graph prepare(const TrainCommand& command, const DeviceMap& devices, Policy poli
     return graph;
 }
 
-std::string lineOf(const EpochRecord& epoch, std::int64_t epochs) {
+std::string lineOf(const EpochRecord& epoch, std::int64_t epochs, bool isModelled) {
     std::string line = fmt::format("epoch {}/{}  loss {:.6g}", epoch.epoch, epochs, epoch.loss);
     if (epoch.validationLoss) line += fmt::format("  validation loss {:.6g}", *epoch.validationLoss);
     if (epoch.accuracy) line += fmt::format("  accuracy {:.2f} %", 100 * *epoch.accuracy);
     if (epoch.rate) line += fmt::format("  lr {:.4g}", *epoch.rate);
     const double perSecond = epoch.seconds > 0 ? static_cast<double>(epoch.rows) / epoch.seconds : 0;
     if (epoch.rows > 0) line += fmt::format("  {:.0f} samples/s", perSecond);
-    return line + fmt::format("  {:.1f} s\n", epoch.seconds);
+    return line + fmt::format("  {:.3g} s{}\n", epoch.seconds, isModelled ? " (modelled)" : "");
 }
 
-/// The metric on which early stopping and the best epoch depend: smaller is better.
-double scoreOf(const EpochRecord& epoch, const std::string& metric) {
-    if (metric == "accuracy")
-        return epoch.accuracy ? -*epoch.accuracy : std::numeric_limits<double>::infinity();
-    if (metric == "validation-loss")
-        return epoch.validationLoss.value_or(std::numeric_limits<double>::infinity());
-    return epoch.loss;
+Metric metricNamed(const std::string& name) {
+    if (name == "accuracy") return Metric::accuracy;
+    return name == "loss" ? Metric::loss : Metric::validationLoss;
 }
 
-std::string metricOf(const TrainCommand& command, bool hasValidation) {
-    if (!command.stopOn.empty()) return command.stopOn;
-    return hasValidation ? "validation-loss" : "loss";
-}
-
-/// Epochs since the best one, at the end of the record.
-std::int64_t epochsWithoutGain(const std::vector<EpochRecord>& epochs, const std::string& metric) {
-    const auto best =
-        std::ranges::min_element(epochs, {}, [&](const EpochRecord& e) { return scoreOf(e, metric); });
-    return epochs.end() - best - 1;
+/// The key of the metric in an epoch of the report.
+const char* keyOf(Metric metric) {
+    return metric == Metric::loss ? "loss" : metric == Metric::accuracy ? "accuracy" : "validation_loss";
 }
 
 Json toJson(const TrainCommand& command, const TrainingRecord& record, const std::vector<double>& losses,
-            const std::string& metric, bool isCancelled) {
+            Metric metric, bool isCancelled) {
     Json json{{"schema", "tensor-workbench-training"},
               {"version", 1},
               {"file", command.file},
@@ -221,9 +207,9 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
     }
     json["losses"] = losses;
     if (record.epochs.empty()) return json;
-    const auto best =
-        std::ranges::min_element(record.epochs, {}, [&](const EpochRecord& e) { return scoreOf(e, metric); });
-    json["best"] = {{"epoch", best->epoch}, {"metric", metric}, {"value", std::abs(scoreOf(*best, metric))}};
+    const EpochRecord& best = *bestEpoch(record, metric);
+    json["best"] = {{"epoch", best.epoch}, {"metric", keyOf(metric)}};
+    if (const std::optional<double> value = valueOf(best, metric)) json["best"]["value"] = *value;
     return json;
 }
 
@@ -233,77 +219,48 @@ void writeText(const std::string& path, std::string_view text) {
     file.commit();
 }
 
+/// Shows a training, saves it, and ends it on Ctrl-C.
 class Loop {
 public:
-    Loop(const TrainCommand& command, Trainer& trainer, Interrupts& interrupts)
-        : m_command(command), m_trainer(trainer), m_interrupts(interrupts),
-          m_metric(metricOf(command, trainer.hasValidation())) {}
+    Loop(const TrainCommand& command, Trainer& trainer, TrainingSession& session, Interrupts& interrupts)
+        : m_command(command), m_trainer(trainer), m_session(session), m_interrupts(interrupts) {}
 
-    TrainingRecord record;
-    const std::string& metric() const noexcept { return m_metric; }
     /// Of each step of this process.
     const std::vector<double>& losses() const noexcept { return m_losses; }
 
     /// False if it was cancelled.
     bool run() {
-        std::int64_t most = 1;
-        while (m_trainer.place().epoch < m_command.epochs) {
+        while (!m_session.isDone()) {
             const std::int64_t before = m_trainer.place().steps;
-            const std::int64_t untilSave =
-                m_command.every > 0 ? m_command.every - before % m_command.every : most;
-            const TrainedSteps steps = m_trainer.run(std::min(most, untilSave));
+            const std::int64_t every = m_command.every;
+            const TrainedSteps steps = m_session.advance(
+                every > 0 ? every - before % every : std::numeric_limits<std::int64_t>::max());
             m_losses.insert(m_losses.end(), steps.losses.begin(), steps.losses.end());
             warnOfNan(before, steps.losses);
-            const double seconds = static_cast<double>(steps.wallNs) * 1e-9;
-            record.rows += steps.rows > 0 ? steps.rows : static_cast<std::int64_t>(steps.losses.size());
-            record.rowLoss += steps.rowLoss;
-            record.seconds += seconds;
-            const auto done = static_cast<double>(steps.losses.size());
-            most = std::clamp<std::int64_t>(
-                static_cast<std::int64_t>(kLookSeconds * done / std::max(seconds, 1e-9)), 1, 4 * most);
-            if (steps.endsEpoch) endEpoch(steps);
-            const std::int64_t now = m_trainer.place().steps;
-            const bool isDue = m_command.every > 0 ? now % m_command.every == 0 : steps.endsEpoch;
+            if (steps.endsEpoch) showEpoch();
+            const bool isDue = every > 0 ? m_trainer.place().steps % every == 0 : steps.endsEpoch;
             if (!m_command.checkpoints.empty() && isDue) save();
             showProgress();
-            if (m_interrupts.wait(0) == Interrupts::Event::interrupted) {
-                clearProgress();
-                if (!m_command.checkpoints.empty()) save();
-                return false;
-            }
-            if (steps.endsEpoch && stopsEarly()) break;
+            if (m_interrupts.wait(0) != Interrupts::Event::interrupted) continue;
+            clearProgress();
+            if (!m_command.checkpoints.empty()) save();
+            return false;
         }
         clearProgress();
         return true;
     }
 
+private:
     void save() {
-        saveCheckpoint(m_command.checkpoints, {m_trainer.place(), record, m_trainer.state()}, m_command.keep);
+        saveCheckpoint(m_command.checkpoints, {m_trainer.place(), m_session.record(), m_trainer.state()},
+                       m_command.keep);
     }
 
-private:
-    void endEpoch(const TrainedSteps& steps) {
-        EpochRecord epoch;
-        epoch.epoch = m_trainer.place().epoch;
-        epoch.steps = m_trainer.place().steps;
-        epoch.loss = record.rowLoss / static_cast<double>(record.rows);
-        epoch.rows = steps.rows > 0 ? record.rows : 0;
-        epoch.seconds = record.seconds;
-        epoch.rate = m_trainer.learningRate();
-        if (m_trainer.hasValidation()) {
-            const Validation validation = m_trainer.validate();
-            epoch.validationLoss = validation.loss;
-            epoch.accuracy = validation.accuracy;
-        }
-        record.rows = 0;
-        record.rowLoss = record.seconds = 0;
-        record.epochs.push_back(epoch);
-        if (m_command.schedule == "plateau") lowerRate();
+    void showEpoch() {
         clearProgress();
-        if (!m_command.quiet) {
-            printResult(lineOf(epoch, m_command.epochs));
-            std::fflush(stdout);
-        }
+        if (m_command.quiet) return;
+        printResult(lineOf(m_session.record().epochs.back(), m_command.epochs, m_trainer.isModelled()));
+        std::fflush(stdout);
     }
 
     void warnOfNan(std::int64_t before, const std::vector<double>& losses) {
@@ -315,22 +272,10 @@ private:
                                  *bad, before + (bad - losses.begin()) + 1));
     }
 
-    /// torch.optim.lr_scheduler.ReduceLROnPlateau with its defaults: × 0.1 after 10 epochs without a gain.
-    void lowerRate() {
-        constexpr std::int64_t patience = 10;
-        const std::int64_t without = epochsWithoutGain(record.epochs, m_metric);
-        if (without == 0 || without % (patience + 1) != 0) return;
-        record.rateFactor *= 0.1;
-        m_trainer.scaleRate(record.rateFactor);
-    }
-
-    bool stopsEarly() const {
-        return !m_command.stopOn.empty() && epochsWithoutGain(record.epochs, m_metric) >= m_command.patience;
-    }
-
     void showProgress() {
         if (m_command.quiet || !stderrIsTerminal()) return;
         const TrainingPlace& place = m_trainer.place();
+        const TrainingRecord& record = m_session.record();
         fmt::print(stderr, "\r\x1b[Kepoch {}/{}  batch {}/{}  loss {:.4g}", place.epoch + 1, m_command.epochs,
                    place.batch, m_trainer.batchesPerEpoch(),
                    record.rows > 0 ? record.rowLoss / static_cast<double>(record.rows) : 0.0);
@@ -343,8 +288,8 @@ private:
 
     const TrainCommand& m_command;
     Trainer& m_trainer;
+    TrainingSession& m_session;
     Interrupts& m_interrupts;
-    std::string m_metric;
     std::vector<double> m_losses;
     bool m_isShown = false;
     bool m_isWarned = false;
@@ -357,6 +302,7 @@ FileClaims claimsOf(const TrainCommand& command) {
     if (!command.report.empty()) claims.write(command.report, "--report");
     if (!command.weights.empty()) claims.write(command.weights, "--export-weights");
     if (!command.output.empty()) claims.write(command.output, "--output");
+    if (!command.graph.empty()) claims.write(command.graph, "--save-graph");
     return claims;
 }
 
@@ -375,18 +321,21 @@ ExitCode train(const TrainCommand& command) {
     const std::shared_ptr<const TensorFiles> files = makeProjectFiles(folder, command.allowOutside);
     graph = prepare(command, devices, policy, *files, std::move(graph));
 
+    if (!command.graph.empty()) {
+        saveProject(graph, command.graph);
+        return ExitCode::fine;
+    }
+
     TrainerOptions options;
     options.policy = policy;
     options.allowTf32 = command.allowTf32;
     options.validationData = command.validation;
     options.validationLabels = command.validationLabels;
     Trainer trainer(graph, devices, files, options);
-    Interrupts interrupts;
-    Loop loop(command, trainer, interrupts);
+    TrainingRecord record;
     if (command.resume) {
         Checkpoint checkpoint = loadCheckpoint(command.checkpoints);
-        loop.record = std::move(checkpoint.record);
-        trainer.scaleRate(loop.record.rateFactor);
+        record = std::move(checkpoint.record);
         trainer.restore(checkpoint.place, checkpoint.state, command.checkpoints);
         if (!command.quiet)
             printMessage(fmt::format("resumed from epoch {}, step {}", checkpoint.place.epoch + 1,
@@ -397,10 +346,20 @@ ExitCode train(const TrainCommand& command) {
             fmt::format("{} has a checkpoint already: continue it with --resume, or name another folder",
                         command.checkpoints));
     }
+    SessionOptions sessionOptions;
+    sessionOptions.epochs = command.epochs;
+    if (!command.stopOn.empty()) sessionOptions.metric = metricNamed(command.stopOn);
+    sessionOptions.stopsEarly = !command.stopOn.empty();
+    sessionOptions.patience = command.patience;
+    sessionOptions.lowersRate = command.schedule == "plateau";
+    TrainingSession session(trainer, sessionOptions, std::move(record));
+    Interrupts interrupts;
+    Loop loop(command, trainer, session, interrupts);
     const bool isFinished = loop.run();
     if (!command.report.empty())
         writeText(command.report,
-                  toJson(command, loop.record, loop.losses(), loop.metric(), !isFinished).dump(2) + "\n");
+                  toJson(command, session.record(), loop.losses(), session.metric(), !isFinished).dump(2) +
+                      "\n");
     if (!isFinished) {
         printMessage(command.checkpoints.empty()
                          ? command.file + ": cancelled"
@@ -479,6 +438,9 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--export-weights", options->weights, "Write the trained parameters")
         ->type_name("W.safetensors");
     command->add_option("-o,--output", options->output, "Write the trained graph, without its training")
+        ->type_name("OUT.twb");
+    command
+        ->add_option("--save-graph", options->graph, "Write the graph with its training, and do not run it")
         ->type_name("OUT.twb");
     command->add_option("--set", options->sets, "Set an attribute for this training")
         ->type_name("NODE.ATTRIBUTE=VALUE")

@@ -5,6 +5,7 @@
 #include "formats/project.h"
 #include "formats/pytorch/python_fixes.h"
 #include "formats/pytorch/python_source.h"
+#include "training/training.h"
 
 #include <QDir>
 #include <QFileInfo>
@@ -47,18 +48,25 @@ public:
 
     void redo() override {
         if (m_applied) m_document.m_graph.apply(m_delta);
-        m_applied = true;
         m_document.applyNow(m_delta);
+        if (!std::exchange(m_applied, true)) m_after = m_document.remadeBackward(m_delta);
+        if (m_after.empty()) return;
+        m_document.m_graph.apply(m_after);
+        m_document.applyNow(m_after);
     }
     void undo() override {
-        const Delta inverse = m_delta.inverse();
-        m_document.m_graph.apply(inverse);
-        m_document.applyNow(inverse);
+        for (const Delta* delta : {&m_after, &m_delta}) {
+            if (delta->empty()) continue;
+            const Delta inverse = delta->inverse();
+            m_document.m_graph.apply(inverse);
+            m_document.applyNow(inverse);
+        }
     }
 
 private:
     Document& m_document;
     Delta m_delta;
+    Delta m_after; ///< follows from the change: the backward pass of a training, made again
     bool m_applied = false;
 };
 
@@ -72,6 +80,16 @@ void Document::apply(Delta delta) {
     if (delta.empty()) return;
     m_graph.apply(delta);
     m_undo.push(new DeltaCommand(*this, std::move(delta)));
+}
+
+/// While the forward graph has errors, the backward pass stays as it is.
+Delta Document::remadeBackward(const Delta& delta) const {
+    if (!touchesForward(m_graph, delta)) return {};
+    try {
+        return remakeBackward(m_graph, m_devices, m_files.get());
+    } catch (const Error&) {
+        return {};
+    }
 }
 
 void Document::applyNow(const Delta& delta) {

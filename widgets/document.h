@@ -114,6 +114,7 @@ private:
     friend class DeltaCommand;
     DeviceMap makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const;
     void applyNow(const Delta& delta);
+    Delta remadeBackward(const Delta& delta) const;
     void revalidate();
     void forgetFindings();
     void dropDeadSelection();

@@ -15,6 +15,7 @@
 #include "widgets/actions/node_actions.h"
 #include "widgets/actions/overlay_actions.h"
 #include "widgets/actions/run_actions.h"
+#include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
 #include "widgets/main_window.h"
@@ -110,6 +111,7 @@ void MainWindow::buildGraphMenu() {
     m_adds->fillNote(menu);
     menu.addSeparator();
     m_analysis->fill(*menu.addMenu(tr("A&nalyse")));
+    m_learning->fill(*menu.addMenu(tr("&Training")));
     twb::addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")),
                    [this] { m_fixes->applyFirst(); });
     const auto step = [this](int by) {

@@ -15,6 +15,7 @@
 #include "widgets/actions/node_actions.h"
 #include "widgets/actions/overlay_actions.h"
 #include "widgets/actions/run_actions.h"
+#include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
 #include "widgets/canvas/breadcrumb.h"
@@ -26,6 +27,7 @@
 #include "widgets/panels/memory_panel.h"
 #include "widgets/panels/node_table.h"
 #include "widgets/panels/timeline_panel.h"
+#include "widgets/panels/training_panel.h"
 #include "widgets/panels/transfers_panel.h"
 #include "widgets/quick_find.h"
 #include "widgets/settings.h"
@@ -62,7 +64,7 @@ constexpr double kBottomShare = 0.26; ///< share of the window's height when it 
 } // namespace
 
 MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* parent)
-    : QMainWindow(parent), m_document(std::move(profiles)), m_runs(m_document) {
+    : QMainWindow(parent), m_document(std::move(profiles)), m_runs(m_document), m_training(m_document) {
     setObjectName(QStringLiteral("mainWindow"));
     setAcceptDrops(true);
     m_document.setStandIn(settings::profile(m_document.profiles()).toStdString());
@@ -98,6 +100,7 @@ void MainWindow::buildActions() {
     m_edits = std::make_unique<EditActions>(m_document, *m_canvas, *m_editor);
     m_adds = std::make_unique<AddActions>(m_document, *m_canvas, *m_editor, *this);
     m_lanes = std::make_unique<LaneActions>(m_document, *m_canvas, *m_editor, *this);
+    m_learning = std::make_unique<TrainingActions>(m_document, *m_canvas, *m_editor, *this);
     m_modules = std::make_unique<ModuleActions>(m_document, *m_canvas, *m_editor, *this);
     m_nodes = std::make_unique<NodeActions>(m_document, *m_canvas, *m_editor);
     m_fixes = std::make_unique<FixActions>(m_document, *m_canvas, *m_editor);
@@ -155,6 +158,11 @@ void MainWindow::buildPanels() {
     m_bottom->addPage(m_transfers, QStringLiteral("transfers"), tr("Transfers"), m_transfers->switches());
     m_bottom->addPage(new TimelinePanel(m_document, m_runs), QStringLiteral("timeline"), tr("Timeline"));
     m_bottom->addPage(new MemoryPanel(m_document, m_runs), QStringLiteral("memory"), tr("Memory"));
+    auto* training = new TrainingPanel(m_document, m_training);
+    m_bottom->addPage(training, QStringLiteral("training"), tr("Training"), training->controls());
+    connect(training, &TrainingPanel::learnRequested, this, [this] { m_learning->makeItLearn(); });
+    connect(training, &TrainingPanel::failed, this,
+            [this](const QString& title, const QString& sentence) { m_editor->showError(title, sentence); });
     m_bottom->addPage(m_problems, QStringLiteral("problems"), tr("Problems"));
     m_bottom->addPage(m_log, QStringLiteral("log"), tr("Log"));
     m_bottom->addPage(new NodeTable(m_document, m_runs), QStringLiteral("nodes"), tr("Nodes"));

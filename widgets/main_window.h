@@ -10,6 +10,7 @@
 #include "widgets/run_controller.h"
 #include "widgets/settings_dialog.h"
 #include "widgets/status_line.h"
+#include "widgets/training_run.h"
 
 #include <QMainWindow>
 #include <QStringList>
@@ -41,6 +42,7 @@ class OverlayActions;
 class QuickFind;
 class RunActions;
 class StartPage;
+class TrainingActions;
 class TransfersPanel;
 class ViewActions;
 class WatchActions;
@@ -114,6 +116,7 @@ private:
 
     Document m_document;
     RunController m_runs;
+    TrainingRun m_training;
     RunBar* m_bar = nullptr;
     OpPalette* m_palette = nullptr;
     CanvasWidget* m_canvas = nullptr;
@@ -143,6 +146,7 @@ private:
     std::unique_ptr<LaneActions> m_lanes;
     std::unique_ptr<ModuleActions> m_modules;
     std::unique_ptr<NodeActions> m_nodes;
+    std::unique_ptr<TrainingActions> m_learning;
     std::unique_ptr<FixActions> m_fixes;
     std::unique_ptr<AnalysisActions> m_analysis;
     std::unique_ptr<BreakpointActions> m_breakpoints;

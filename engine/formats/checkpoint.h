@@ -1,36 +1,12 @@
 #pragma once
 
-#include "training/trainer.h"
+#include "training/training_session.h"
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
 namespace twb {
-
-/// One completed epoch of a training.
-struct EpochRecord {
-    std::int64_t epoch = 0; ///< from 1
-    std::int64_t steps = 0; ///< in all, at its end
-    double loss = 0;        ///< mean over the rows
-    std::optional<double> validationLoss;
-    std::optional<double> accuracy;
-    std::optional<double> rate; ///< learning rate of its last step
-    std::int64_t rows = 0;
-    double seconds = 0;
-};
-
-/// The course of a training so far.
-struct TrainingRecord {
-    std::vector<EpochRecord> epochs;
-    // Of the epoch that is not complete.
-    std::int64_t rows = 0;
-    double rowLoss = 0; ///< sum over the rows
-    double seconds = 0;
-    double rateFactor = 1; ///< of the schedule "plateau"
-};
 
 /// All that a training needs to go on as if it had not stopped.
 struct Checkpoint {

@@ -193,10 +193,12 @@ void Causes::describeDevices(Cause& cause) const {
         (isSource ? readers : sources).insert(isSource ? d.node : sourceOf(d).node);
         others.insert(isSource ? m_rule.wanted(*m_analysis.find(d.node), d.port)
                                : m_analysis.find(sourceOf(d).node)->device);
-        const Fix& insert = *std::find_if(d.fixes.begin(), d.fixes.end(),
-                                          [](const Fix& fix) { return fix.kind == Fix::Kind::insertTo; });
-        inserts.fixes.push_back(insert);
-        if (copied.insert({sourceOf(d), insert.device}).second) add(inserts.price, insert.price);
+        const auto insert = std::find_if(d.fixes.begin(), d.fixes.end(),
+                                         [](const Fix& fix) { return fix.kind == Fix::Kind::insertTo; });
+        if (insert != d.fixes.end()) { // a tensor that is written in place has none
+            inserts.fixes.push_back(*insert);
+            if (copied.insert({sourceOf(d), insert->device}).second) add(inserts.price, insert->price);
+        }
         if (isSource && cause.decided.empty())
             for (const Operand& operand : d.operands)
                 if (!operand.origin.empty() && operand.label == labelOf(m_graph, sourceOf(d).node))
@@ -229,23 +231,29 @@ void Causes::describeDevices(Cause& cause) const {
                                      device.toString(), counted(sources.size(), "tensor", "tensors"),
                                      theyRead, counted(readers.size(), "op", "ops"),
                                      readers.size() == 1 ? "reads" : "read", them, elsewhere);
-    if (others.size() == 1) {
+    const bool mayMove = std::ranges::none_of(cause.nodes, [&](NodeId id) {
+        const Op* op = m_analysis.find(id)->op;
+        return op && !op->updates.empty(); // it stands where the tensors are that it writes
+    });
+    if (others.size() == 1 && mayMove) {
         const Device other = *others.begin();
         if (auto move = moving(cause.nodes, other, fmt::format("move {} to {}", names, other.toString())))
             cause.remedies.push_back(std::move(*move));
     }
     if (auto create = creating(cause)) cause.remedies.push_back(std::move(*create));
-    const Fix& first = inserts.fixes.front();
-    if (inserts.fixes.size() == 1)
-        inserts.title = first.title;
-    else if (copied.size() == 1)
-        inserts.title =
-            fmt::format("insert one To({}) on {} for {} consumers", first.device.toString(),
-                        labelOf(m_graph, first.edge.from.node),
-                        inserts.fixes.size() == 2 ? "both" : fmt::format("all {}", inserts.fixes.size()));
-    else
-        inserts.title = fmt::format("insert {} To nodes, one per tensor and device", copied.size());
-    cause.remedies.push_back(std::move(inserts));
+    if (inserts.fixes.size() == cause.diagnostics.size()) {
+        const Fix& first = inserts.fixes.front();
+        if (inserts.fixes.size() == 1)
+            inserts.title = first.title;
+        else if (copied.size() == 1)
+            inserts.title =
+                fmt::format("insert one To({}) on {} for {} consumers", first.device.toString(),
+                            labelOf(m_graph, first.edge.from.node),
+                            inserts.fixes.size() == 2 ? "both" : fmt::format("all {}", inserts.fixes.size()));
+        else
+            inserts.title = fmt::format("insert {} To nodes, one per tensor and device", copied.size());
+        cause.remedies.push_back(std::move(inserts));
+    }
     std::stable_sort(cause.remedies.begin(), cause.remedies.end(), [](const Remedy& a, const Remedy& b) {
         return std::pair(!a.price.isKnown, a.price.ns) < std::pair(!b.price.isKnown, b.price.ns);
     });

@@ -312,7 +312,8 @@ void DeviceRule::addFixes(Diagnostic& d) const {
         create.price = priceOfMoving(source.id, target);
         d.fixes.push_back(std::move(create));
     }
-    if (!facts.op->inputAt(d.port).hostValue && mayStandOn(d.node, source.device)) {
+    const bool mayMove = !facts.op->inputAt(d.port).hostValue && facts.op->updates.empty();
+    if (mayMove && mayStandOn(d.node, source.device)) {
         Fix move = moveFix(m_graph, d.node, source.device);
         move.price = priceOfMoving(d.node, source.device);
         d.fixes.push_back(std::move(move));

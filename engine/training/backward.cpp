@@ -21,8 +21,6 @@
 namespace twb {
 namespace {
 
-constexpr double kDistance = 320; ///< from the right edge of the forward cards
-
 /// Writes the backward pass, one forward node after the other, from the loss to the parameters.
 class Writer final : public GradientContext {
 public:
@@ -273,16 +271,26 @@ void Writer::refuse(std::string_view why) const {
                 fmt::format("cannot make the gradient of {}: {}", quoted(nodeOf(m_facts->id)), why));
 }
 
-/// Right of the forward cards.
 void Writer::place() {
-    Position origin;
-    for (const Node& node : m_builder.graph().nodes())
-        origin.x = std::max(origin.x, node.position.x + kDistance);
+    const Position origin = besideForward(m_builder.graph());
     for (const Change<Node>& change : arrange(m_builder.graph(), m_added, origin).nodes)
         m_builder.change(*change.after);
 }
 
 } // namespace
+
+Position besideForward(const Graph& graph) {
+    constexpr double distance = 260; // from the left edge of the last card
+    Position right;
+    bool isFirst = true;
+    for (const Node& node : graph.nodes()) {
+        if (node.forward != NodeId::none) continue;
+        right.x = std::max(right.x, node.position.x + distance);
+        right.y = isFirst ? node.position.y : std::min(right.y, node.position.y);
+        isFirst = false;
+    }
+    return right;
+}
 
 std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
                                  std::span<const NodeId> parameters, FrameId frame) {

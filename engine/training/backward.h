@@ -8,6 +8,9 @@
 
 namespace twb {
 
+/// Where the nodes of a training start on the canvas: right of the forward nodes, at the height of the highest.
+Position besideForward(const Graph& graph);
+
 /// Adds the backward pass of a loss in reverse mode: nodes in `frame` that compute its gradients. The loss is
 /// an output of one element. Each node stands on the lane of the forward node whose gradient it computes
 /// (Node::forward), and is named after it. A gradient goes back over a copy by a copy.

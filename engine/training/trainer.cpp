@@ -107,6 +107,7 @@ public:
         TrainedSteps out;
         out.losses = recorded(result, prepared.losses, options.firstIteration);
         out.wallNs = result.wallNs;
+        out.clockNs = result.clockNs;
         const std::int64_t size = isTail ? m_rows.rest() : m_rows.size;
         out.rows = m_hasBatches ? size * result.iterations : 0;
         for (const double loss : out.losses) out.rowLoss += loss * static_cast<double>(size);
@@ -229,6 +230,7 @@ public:
         return out;
     }
 
+    bool isModelled() const { return m_main.plan->virtualClock; }
     const Rows& rows() const { return m_rows; }
     bool hasBatches() const { return m_hasBatches; }
     const TrainingPlace& place() const { return m_place; }
@@ -459,6 +461,7 @@ std::int64_t Trainer::rowsPerEpoch() const noexcept {
     return m_impl->hasBatches() ? m_impl->rows().count : 0;
 }
 bool Trainer::hasValidation() const noexcept { return m_impl->hasValidation(); }
+bool Trainer::isModelled() const noexcept { return m_impl->isModelled(); }
 TrainedSteps Trainer::run(std::int64_t most, const std::atomic<bool>* stop) {
     return m_impl->run(most, stop);
 }

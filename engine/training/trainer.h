@@ -40,6 +40,7 @@ struct TrainedSteps {
     std::int64_t rows = 0;
     double rowLoss = 0; ///< sum over the rows: each step's loss times its rows
     std::int64_t wallNs = 0;
+    std::int64_t clockNs = 0; ///< on the clock of the runs, which is virtual if a device is simulated
     bool endsEpoch = false;
 };
 
@@ -56,6 +57,7 @@ public:
     std::int64_t batchesPerEpoch() const noexcept;
     std::int64_t rowsPerEpoch() const noexcept; ///< 0 without Batches
     bool hasValidation() const noexcept;
+    bool isModelled() const noexcept; ///< a simulated device takes part: times come from its profile
 
     /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps. Throws
     /// Error with the first error of the run; the training then cannot go on.

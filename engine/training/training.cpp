@@ -22,7 +22,7 @@
 namespace twb {
 namespace {
 
-constexpr double kBelow = 160; ///< the optimizer's cards, below all others of their lane
+constexpr double kBelow = 160; ///< the optimizer's cards, below those of the backward pass
 /// Added to the norm before the division, as in torch.nn.utils.clip_grad_norm_.
 constexpr double kNormEpsilon = 1e-6;
 
@@ -321,14 +321,34 @@ Delta makeTraining(const Graph& graph, const Analysis& analysis, NodeId loss,
     const std::vector<PortRef> gradients = addBackward(builder, analysis, {loss, 0}, parameters, backward);
     OptimizerWriter writer(builder, analysis, optimizer, frame);
     writer.write(parameters, gradients);
-    Position origin;
-    for (const Node& node : graph.nodes()) {
-        origin.x = std::max(origin.x, node.position.x);
-        origin.y = std::max(origin.y, node.position.y + kBelow);
-    }
+    Position origin = besideForward(graph);
+    origin.y += kBelow;
     for (const Change<Node>& change : arrange(builder.graph(), writer.added(), origin).nodes)
         builder.change(*change.after);
     return builder.take();
+}
+
+bool touchesForward(const Graph& graph, const Delta& delta) {
+    const bool learns = std::ranges::any_of(graph.frames(), [](const Frame& frame) {
+        return frame.loss != NodeId::none && frame.parent != FrameId::none;
+    });
+    if (!learns) return false;
+    const std::optional<Training> training = trainingOf(graph);
+    if (!training) return false;
+    const auto isForward = [&](NodeId id) {
+        return graph.find(id) && !std::ranges::binary_search(training->nodes, id);
+    };
+    const auto matters = [&](const Change<Node>& change) {
+        if (!change.after) return change.before->forward == NodeId::none;
+        if (!isForward(change.after->id)) return false;
+        if (!change.before) return false; // its edges count
+        const Node &before = *change.before, &after = *change.after;
+        return before.op != after.op || before.lane != after.lane || before.disabled != after.disabled ||
+               !(before.attributes == after.attributes);
+    };
+    const auto joinsForward = [&](const Edge& edge) { return isForward(edge.to.node); };
+    return std::ranges::any_of(delta.nodes, matters) || std::ranges::any_of(delta.edgesAdded, joinsForward) ||
+           std::ranges::any_of(delta.edgesRemoved, joinsForward);
 }
 
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files) {
@@ -368,6 +388,36 @@ Delta removeTraining(const Graph& graph) {
         builder.removeFrame(training->frame);
     }
     return builder.take();
+}
+
+Graph inferenceGraph(const Graph& graph, const TensorFiles* files) {
+    Graph out = graph;
+    out.apply(removeTraining(graph));
+    DeltaBuilder builder(out, {});
+    UniqueNames names(out);
+    for (const Node& node : out.nodes()) {
+        if (node.op != "Batches" || !files) continue;
+        const Attributes attributes = completeAttributes(*findOp(node.op), node.attributes);
+        std::map<std::int32_t, NodeId> inputs; // by output of the Batches
+        for (const Edge& edge : out.outgoing(node.id)) {
+            const char* path = edge.from.port == 0 ? "path" : "labels";
+            const auto [known, isNew] = inputs.try_emplace(edge.from.port);
+            if (isNew) {
+                const TensorType type = files->typeOf(attributes.text(path));
+                std::vector<std::int64_t> sizes = type.shape.dims();
+                sizes.at(0) = attributes.integer("batch_size");
+                Node input = node;
+                input.op = "Input";
+                input.name = edge.from.port == 0 ? node.name : names.take(node.name + " labels");
+                input.attributes = {{"shape", std::move(sizes)}, {"dtype", std::string(name(type.dtype))}};
+                known->second = builder.addNode(std::move(input));
+            }
+            builder.connect({{known->second, 0}, edge.to});
+        }
+        builder.removeNode(node.id);
+    }
+    out.apply(builder.take());
+    return out;
 }
 
 } // namespace twb

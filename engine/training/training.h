@@ -47,10 +47,17 @@ std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, N
 Delta makeTraining(const Graph& graph, const Analysis& analysis, NodeId loss,
                    std::span<const NodeId> parameters, const Optimizer& optimizer);
 
+/// Whether a change of a graph that learns touches its forward part, so that the backward pass has to be made
+/// again. `graph`: after the change.
+bool touchesForward(const Graph& graph, const Delta& delta);
 /// Makes the backward pass again, after a change of the forward graph. The optimizer stays, except for the
 /// steps of parameters that were removed. Empty if nothing changes. Throws Error(badGraph) like
 /// addBackward().
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files);
+
+/// The graph as it is used after its training, for exports: without the training, and with an Input in the place
+/// of each Batches node. `files`: for the types of the batches.
+Graph inferenceGraph(const Graph& graph, const TensorFiles* files);
 
 /// Removes the training; the parameters keep their initial values.
 Delta removeTraining(const Graph& graph);

@@ -74,7 +74,7 @@ private Q_SLOTS:
         QCOMPARE(report.at("epochs").size(), 20U);
         QCOMPARE(report.at("losses").size(), 120U); // 96 rows in batches of 16
         QVERIFY(report.at("epochs").back().at("accuracy").get<double>() > 0.7);
-        QVERIFY(report.at("best").at("metric") == "validation-loss");
+        QVERIFY(report.at("best").at("metric") == "validation_loss");
         QVERIFY(twb.exists("out/trained.safetensors"));
         QCOMPARE(twb.run({"check", "out/trained.twb"}).exit, 3); // its data stays where it was
         for (const char* name : {"x.npy", "y.npy"})

@@ -6,6 +6,7 @@
 #include "runtime/executor.h"
 #include "support/insert_to.h"
 #include "support/test_main.h"
+#include "training/training_session.h"
 
 #include <QDir>
 #include <QRectF>
@@ -71,6 +72,9 @@ struct Example {
 /// A captured script, which has several errors and cannot run.
 const QString kCaptured = QStringLiteral("10-your-own-script.twb");
 
+/// Each state of the optimizer is on the wrong device.
+const QString kOptimizerFirst = QStringLiteral("13-the-optimizer-was-made-first.twb");
+
 QStringList exampleNames() {
     return QDir(QString::fromStdString(kExamples.string()))
         .entryList({QStringLiteral("*.twb")}, QDir::Files, QDir::Name);
@@ -82,7 +86,7 @@ class TestExamples : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void thereIsOneForEachLesson() { QCOMPARE(exampleNames().size(), 11); }
+    void thereIsOneForEachLesson() { QCOMPARE(exampleNames().size(), 15); }
 
     void eachIsWrittenAsItWouldBeSaved_data() { everyExample(); }
     void eachIsWrittenAsItWouldBeSaved() {
@@ -137,9 +141,11 @@ private Q_SLOTS:
             {QStringLiteral("01-cpu-tensor-plus-cuda-tensor.twb"), {mismatch("self", "Add \"a + b\"")}},
             {QStringLiteral("02-mat1-is-on-the-cpu.twb"), {mismatch("mat1", "Gemm \"fc\"")}},
             {QStringLiteral("04-the-layer-is-on-the-gpu.twb"), {mismatch("mat1", "Gemm \"linear\"")}},
-            {QStringLiteral("09-to-gives-a-new-tensor.twb"), {mismatch("self", "Mul \"x * w\"")}}};
+            {QStringLiteral("09-to-gives-a-new-tensor.twb"), {mismatch("self", "Mul \"x * w\"")}},
+            {QStringLiteral("12-the-labels-stayed-on-the-cpu.twb"),
+             {mismatch("target", "SoftmaxCrossEntropyLoss \"loss\"")}}};
         for (const QString& name : exampleNames()) {
-            if (name == kCaptured) continue;
+            if (name == kCaptured || name == kOptimizerFirst) continue;
             const auto wanted = errors.find(name);
             QTest::newRow(qPrintable(name))
                 << name << (wanted == errors.end() ? QStringList() : wanted->second);
@@ -159,6 +165,40 @@ private Q_SLOTS:
             QCOMPARE(example.errors(), QStringList());
         }
         for (const auto& [probe, value] : example.run()) QVERIFY2(std::isfinite(value), probe.c_str());
+    }
+
+    void theOptimizersStateIsCreatedWhereItsParameterIs() {
+        Example example(kOptimizerFirst.toStdString());
+        QCOMPARE(example.errors().size(), 4);
+        const std::vector<Diagnostic> all = example.analysis.diagnostics;
+        for (const Diagnostic& d : all) {
+            if (d.severity != Severity::error) continue;
+            QCOMPARE(d.fixes.size(), std::size_t(1));
+            QVERIFY(d.fixes[0].price.isKnown);
+            QCOMPARE(d.fixes[0].price.bytes, std::uint64_t(0));
+            example.apply(toDelta(example.graph, d.fixes[0]));
+        }
+        QCOMPARE(example.errors(), QStringList());
+        (void)example.run();
+    }
+
+    /// 96 of 100 digits that the model has not seen.
+    void theModelLearns() {
+        const Example example("11-a-model-learns.twb");
+        Trainer trainer(example.graph, example.devices, example.files, {});
+        TrainingSession session(trainer, {});
+        while (!session.isDone()) (void)session.advance(1000);
+        QVERIFY(session.record().epochs.back().accuracy.value() > 0.95);
+    }
+
+    void printingTheLossCopiesItInEachIteration() {
+        const Example example("14-loss-item-in-every-step.twb");
+        const auto plan = example.plan();
+        QCOMPARE(plan->transfers.size(), std::size_t(3));
+        const auto back = std::ranges::find(plan->transfers, Device::cpu(), &Transfer::target);
+        QVERIFY(back != plan->transfers.end());
+        QCOMPARE(back->bytes, std::uint64_t(4));
+        QVERIFY(!back->setup);
     }
 
     /// The comments of the script name its faults.

@@ -1,4 +1,5 @@
-#include "placement/update_rule.h"
+#include "placement/causes.h"
+#include "placement/fixes.h"
 #include "runs.h"
 #include "runtime/step_groups.h"
 #include "support/test_main.h"
@@ -154,6 +155,15 @@ private Q_SLOTS:
         QCOMPARE(analysis.diagnostics[0].code, std::string("device-mismatch"));
         QVERIFY(!analysis.diagnostics[0].fixes.empty());
         for (const Fix& fix : analysis.diagnostics[0].fixes) QVERIFY(fix.kind != Fix::Kind::insertTo);
+        const std::vector<Cause> causes = causesOf(d.g.graph(), analysis, simulatedMap());
+        QCOMPARE(causes.size(), std::size_t{1});
+        QVERIFY(!causes[0].remedies.empty());
+        for (const Remedy& remedy : causes[0].remedies) {
+            Graph mended = d.g.graph();
+            mended.apply(mend(mended, analysis, simulatedMap(), remedy.fixes, remedy.title));
+            QVERIFY2(!analyze(mended, simulatedMap(), Policy::implicit, nullptr).hasErrors(),
+                     remedy.title.c_str());
+        }
     }
 
     void wrongUpdatesAreErrors() {

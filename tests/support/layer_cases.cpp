@@ -137,6 +137,55 @@ Case optimizer(Dice& dice, const Op& op, DType dtype) {
     return out;
 }
 
+/// A step of an optimizer, or another op that writes its inputs in place. Numbers are 0-dimensional.
+Case update(Dice& dice, const Op& op, DType dtype) {
+    Case out;
+    const Shape shape = dice.shape(3, 5);
+    for (const PortSpec& port : op.inputs) {
+        const std::string& name = port.name;
+        const DType type = port.types.contains(dtype)            ? dtype
+                           : name == "step"                      ? DType::i64
+                           : name == "growth_tracker"            ? DType::i32
+                           : port.types.contains(DType::boolean) ? DType::boolean
+                                                                 : DType::f32;
+        const bool isNumber = name == "lr" || name == "skip" || name == "grad_scale" || name == "step" ||
+                              name == "scale" || name == "growth_tracker" || name == "found_inf" ||
+                              (op.name == "Record" && name == "value") || op.name == "LearningRate";
+        if (name == "record") {
+            out.inputs.push_back(some(dice, type, Shape{dice.integer(0, 4)}));
+        } else if (isNumber) {
+            const double value =
+                type == DType::f32 || type == DType::f64 ? 0.25 : static_cast<double>(dice.integer(0, 1));
+            const bool isLeftOut = port.optional && dice.one(2);
+            out.inputs.push_back(isLeftOut ? Tensor()
+                                           : tensorOf(type, Shape{}, {name == "step" ? value + 1 : value}));
+        } else {
+            out.inputs.push_back(port.optional && dice.one(3) ? Tensor() : some(dice, type, shape));
+        }
+    }
+    return out;
+}
+
+Case schedule(Dice& dice, const Op& op, DType dtype) {
+    Case out = update(dice, op, dtype);
+    const AttributeSpec& names = *op.attribute("schedule");
+    out.attributes = {{"schedule", names.choices[static_cast<std::size_t>(dice.integer(0, 4))]},
+                      {"total_steps", std::int64_t{9}},
+                      {"step_size", dice.integer(1, 3)},
+                      {"dtype", std::string(dtype == DType::f64 ? "f64" : "f32")}};
+    return out;
+}
+
+Case parameter(Dice& dice, const Op& op, DType dtype) {
+    const AttributeSpec& names = *op.attribute("init");
+    return {{{"init", names.choices[static_cast<std::size_t>(dice.integer(0, 7))]},
+             {"value", 0.5},
+             {"shape", std::vector<std::int64_t>{dice.integer(1, 4), dice.integer(1, 3), dice.integer(1, 3)}},
+             {"seed", dice.integer(0, 99)},
+             {"dtype", std::string(name(dtype))}},
+            {}};
+}
+
 /// One scale, or one per index of the first axis.
 Case quantize(Dice& dice, const Op& op, DType dtype) {
     const Shape shape{dice.integer(1, 4), dice.integer(0, 5)};
@@ -195,9 +244,14 @@ Case rotary(Dice& dice, const Op&, DType dtype) {
 const CaseMakers& layerCases() {
     static const CaseMakers all{
         {"Adagrad", optimizer},
+        {"AdagradUpdate", update},
         {"Adam", optimizer},
+        {"AdamUpdate", update},
+        {"AdamWUpdate", update},
+        {"Assign", update},
         {"Attention", attention},
         {"AveragePool", pooling},
+        {"AverageUpdate", update},
         {"BatchNormalization", channels},
         {"BlackmanWindow", window},
         {"Conv", convolution},
@@ -215,6 +269,8 @@ const CaseMakers& layerCases() {
         {"InstanceNormalization", channels},
         {"LRN", channels},
         {"LayerNormalization", rows},
+        {"LearningRate", schedule},
+        {"LionUpdate", update},
         {"LpPool", pooling},
         {"MatMul", matMul},
         {"MatMulInteger", matMulInteger},
@@ -222,12 +278,18 @@ const CaseMakers& layerCases() {
         {"MeanVarianceNormalization", channels},
         {"Momentum", optimizer},
         {"NegativeLogLikelihoodLoss", loss},
+        {"Parameter", parameter},
         {"QLinearMatMul", qLinearMatMul},
         {"QuantizeLinear", quantize},
         {"RMSNormalization", rows},
+        {"RMSpropUpdate", update},
+        {"Record", update},
         {"Resize", resize},
         {"RotaryEmbedding", rotary},
+        {"SGDUpdate", update},
+        {"ScaleUpdate", update},
         {"SoftmaxCrossEntropyLoss", loss},
+        {"StepUpdate", update},
         {"TopK", topK},
     };
     return all;

@@ -69,7 +69,8 @@ void ViewActions::fillPages(QMenu& menu, BottomPanel& bottom) {
                                                  {QStringLiteral("log"), tr("Lo&g")},
                                                  {QStringLiteral("nodes"), tr("&Node table")},
                                                  {QStringLiteral("history"), tr("Undo &history")},
-                                                 {QStringLiteral("breakpoints"), tr("&Breakpoints")}};
+                                                 {QStringLiteral("breakpoints"), tr("&Breakpoints")},
+                                                 {QStringLiteral("training"), tr("Tra&ining")}};
     int number = 0;
     for (const auto& [key, text] : pages)
         addAction(menu, text, QKeySequence(QStringLiteral("Alt+%1").arg(++number)), [&bottom, key = key] {

@@ -8,6 +8,7 @@
 #include "formats/project.h"
 #include "ops/op_table.h"
 #include "placement/disabled_rule.h"
+#include "training/training.h"
 
 #include <climits>
 
@@ -267,7 +268,8 @@ std::vector<const NodeFacts*> Export::contentsOf(const Body* body) const {
 } // namespace onnx_export
 
 std::string toOnnx(const Graph& graph, const TensorFiles* files) {
-    return onnx_export::Export(graph, files).run();
+    const Graph inference = inferenceGraph(graph, files);
+    return onnx_export::Export(inference, files).run();
 }
 
 void exportOnnx(const Graph& graph, const TensorFiles* files, const std::filesystem::path& path) {

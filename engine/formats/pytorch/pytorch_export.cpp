@@ -9,6 +9,7 @@
 #include "graph/module_names.h"
 #include "placement/disabled_rule.h"
 #include "placement/fixes.h"
+#include "training/training.h"
 
 #include <fmt/ranges.h>
 
@@ -260,8 +261,9 @@ void exportPyTorch(const Graph& graph, const TensorFiles* files, const std::file
                    const std::filesystem::path& path) {
     const std::filesystem::path absolute = std::filesystem::absolute(path);
     const std::string beside = path.stem().string() + "_tensors.safetensors";
+    const Graph inference = inferenceGraph(graph, files);
     pytorch::Exporter exporter(
-        graph, files, project.empty() ? project : std::filesystem::absolute(project).lexically_normal(),
+        inference, files, project.empty() ? project : std::filesystem::absolute(project).lexically_normal(),
         absolute.parent_path().lexically_normal(), beside);
     const std::string text = exporter.run();
     if (!exporter.tensors().empty()) {

@@ -13,7 +13,7 @@ namespace twb {
 /// devices and prints the values of the probes. Files are named relative to the module. Tensors without a
 /// file (random numbers, since PyTorch's generators differ) are written to NAME_tensors.safetensors beside
 /// it. Copies of the implicit policy become calls of .to(). Probes in the body of an If, Loop or Scan are
-/// omitted.
+/// omitted. A training is left out, and Batches become inputs.
 ///
 /// `project` is the folder of the graph's files; if it is empty, their contents are written beside the
 /// module, too. Throws Error(badGraph) before writing anything if the graph has errors or no outputs, or,

@@ -172,6 +172,7 @@ void reverseSequenceKernel(const KernelCall& call) {
 
 void addMovementKernels(KernelMap& table) {
     add(table, "Identity", identityKernel);
+    add(table, "Detach", identityKernel);
     add(table, "Reshape", viewsKernel<reshapeViews>);
     add(table, "Squeeze", viewsKernel<reshapeViews>);
     add(table, "Unsqueeze", viewsKernel<reshapeViews>);

@@ -1,0 +1,186 @@
+#include "support/test_main.h"
+#include "training/training.h"
+#include "widgets/dialog_answer.h"
+#include "widgets/learn_dialog.h"
+#include "widgets/panels/training_panel.h"
+#include "widgets/window_fixture.h"
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QLabel>
+#include <QListWidget>
+#include <QSpinBox>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+const char* const kLearns = "resources/examples/11-a-model-learns.twb";
+const char* const kLabels = "resources/examples/12-the-labels-stayed-on-the-cpu.twb";
+
+/// A window with the Training panel in front.
+std::unique_ptr<MainWindow> windowWith(const char* file) {
+    auto window = makeWindow();
+    window->load(sourcePath(file));
+    window->bottom().showPage(QStringLiteral("training"));
+    QCoreApplication::processEvents();
+    return window;
+}
+
+void click(MainWindow& window, const char* name) {
+    QTest::mouseClick(find<QPushButton>(window, name), Qt::LeftButton);
+}
+
+QString buttonText(MainWindow& window) { return find<QPushButton>(window, "train")->text(); }
+
+/// All texts of the panel.
+QString factsOf(MainWindow& window) {
+    QString out;
+    for (const QLabel* label : window.findChild<TrainingPanel*>()->findChildren<QLabel*>())
+        if (label->isVisible()) out += label->text() + QLatin1Char('\n');
+    return out;
+}
+
+NodeId nodeNamed(const Graph& graph, const char* name) { return graph.findByName(name)->id; }
+
+} // namespace
+
+class TestTrainingPanel : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() { isolateSettings(); }
+
+    void aTrainingRunsToItsEnd() {
+        const auto window = windowWith(kLearns);
+        auto* panel = window->findChild<TrainingPanel*>();
+        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph can learn.")));
+        find<QSpinBox>(*window, "epochs")->setValue(3);
+        click(*window, "train");
+        QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 30'000);
+        const QString facts = factsOf(*window);
+        QVERIFY2(facts.contains(QStringLiteral("3 of 3")), qPrintable(facts));
+        QVERIFY(facts.contains(QStringLiteral("Validation loss")) &&
+                facts.contains(QStringLiteral("Accuracy")) && facts.contains(QStringLiteral("Best epoch")));
+        const QByteArray csv = panel->csv();
+        QCOMPARE(csv.count('\n'), 1 + 3 * 36); // 1,150 rows in batches of 32
+        QVERIFY(csv.startsWith("step,loss,epoch,validation_loss,accuracy,lr\n1,"));
+        const QTemporaryDir folder;
+        QVERIFY(panel->savePicture(folder.filePath(QStringLiteral("loss.png"))));
+        QVERIFY(QImage(folder.filePath(QStringLiteral("loss.png"))).width() > 400);
+    }
+
+    void aTrainingCanBePausedAndStopped() {
+        const auto window = windowWith(kLearns);
+        find<QSpinBox>(*window, "epochs")->setValue(1'000'000);
+        click(*window, "train");
+        QTRY_COMPARE(buttonText(*window), QStringLiteral("Pause"));
+        QTRY_VERIFY(window->findChild<TrainingPanel*>()->csv().count('\n') > 10);
+        click(*window, "train");
+        QCOMPARE(buttonText(*window), QStringLiteral("Resume"));
+        QTest::qWait(300); // the steps under way end
+        const auto before = window->findChild<TrainingPanel*>()->csv().size();
+        QTest::qWait(200);
+        QCOMPARE(window->findChild<TrainingPanel*>()->csv().size(), before);
+        click(*window, "train");
+        QTRY_VERIFY(window->findChild<TrainingPanel*>()->csv().size() > before);
+        click(*window, "stopTraining");
+        QCOMPARE(buttonText(*window), QStringLiteral("Train"));
+        QVERIFY(!find<QPushButton>(*window, "stopTraining")->isEnabled());
+    }
+
+    /// Closing the window, or opening another graph, ends a training.
+    void aTrainingEndsWithItsGraph() {
+        const auto window = windowWith(kLearns);
+        find<QSpinBox>(*window, "epochs")->setValue(1'000'000);
+        click(*window, "train");
+        QTRY_VERIFY(window->findChild<TrainingPanel*>()->csv().count('\n') > 1);
+        window->load(sourcePath(kDigits));
+        QCOMPARE(window->findChild<TrainingPanel*>()->csv().count('\n'), 1);
+        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph does not learn yet.")));
+        QVERIFY(!find<QPushButton>(*window, "train")->isEnabled());
+    }
+
+    /// The lesson on labels: apply its fix, make the graph learn in the dialog, and train it.
+    void aGraphIsMadeToLearn() {
+        const auto window = windowWith(kLabels);
+        Document& document = window->document();
+        QVERIFY(document.analysis().hasErrors());
+        QVERIFY(action(*window, QStringLiteral("Apply first fix")));
+        action(*window, QStringLiteral("Apply first fix"))->trigger();
+        QVERIFY(!document.analysis().hasErrors());
+        const Graph before = document.graph();
+        DialogAnswer answer("learn", QDialogButtonBox::Ok, [](QDialog& dialog) {
+            QCOMPARE(dialog.findChild<QComboBox*>(QStringLiteral("loss"))->currentText(),
+                     QStringLiteral("loss (SoftmaxCrossEntropyLoss)"));
+            QCOMPARE(dialog.findChild<QListWidget*>(QStringLiteral("parameters"))->count(), 4);
+            dialog.findChild<QComboBox*>(QStringLiteral("optimizer"))->setCurrentText(QStringLiteral("SGD"));
+            dialog.findChild<QDoubleSpinBox*>(QStringLiteral("rate"))->setValue(0.1);
+            dialog.findChild<QDoubleSpinBox*>(QStringLiteral("momentum"))->setValue(0.9);
+        });
+        click(*window, "learn");
+        QVERIFY(answer.answered());
+        QVERIFY(!document.analysis().hasErrors());
+        const Training training = trainingOf(document.graph()).value();
+        QVERIFY(training.nodes.size() > 20);
+        for (const NodeId id : training.nodes)
+            QCOMPARE(document.graph().deviceOf(*document.graph().find(id)), Device::cuda(0));
+        find<QSpinBox>(*window, "epochs")->setValue(1);
+        click(*window, "train");
+        QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 30'000);
+        QVERIFY2(factsOf(*window).contains(QStringLiteral("Samples/s, modelled")),
+                 qPrintable(factsOf(*window)));
+        document.undoStack().undo();
+        QVERIFY(document.graph() == before);
+    }
+
+    /// An edit of the forward graph and the new backward pass are one undo step.
+    void theBackwardPassFollowsAnEdit() {
+        const auto window = windowWith(kLearns);
+        Document& document = window->document();
+        const Graph before = document.graph();
+        const NodeId relu = nodeNamed(before, "relu");
+        DeltaBuilder builder(before, "Tanh");
+        Node tanh = *before.find(relu);
+        tanh.op = "Tanh";
+        builder.change(tanh);
+        document.apply(builder.take());
+        QVERIFY(!document.analysis().hasErrors());
+        bool isFound = false;
+        for (const Node& node : document.graph().nodes())
+            isFound = isFound || (node.forward == relu && node.op == "Sub");
+        QVERIFY(isFound); // 1 − Y²
+        QVERIFY(!(document.graph() == before));
+        document.undoStack().undo();
+        QVERIFY(document.graph() == before);
+        document.undoStack().redo();
+        QCOMPARE(document.graph().find(relu)->op, std::string("Tanh"));
+        QVERIFY(!document.analysis().hasErrors());
+    }
+
+    void gradientAndForwardNodeLeadToEachOther() {
+        const auto window = windowWith(kLearns);
+        Document& document = window->document();
+        const NodeId relu = nodeNamed(document.graph(), "relu");
+        QAction* partner = action(*window, QStringLiteral("Go to gradient or forward node"));
+        QVERIFY(partner);
+        document.select({{relu}, {}, {}});
+        partner->trigger();
+        QVERIFY(!document.selection().nodes.empty());
+        for (const NodeId id : document.selection().nodes) QCOMPARE(document.graph().find(id)->forward, relu);
+        partner->trigger();
+        QCOMPARE(document.selection().nodes, std::set<NodeId>{relu});
+    }
+
+    void aTrainingIsRemoved() {
+        const auto window = windowWith(kLearns);
+        action(*window, QStringLiteral("Remove training"))->trigger();
+        QVERIFY(!trainingOf(window->document().graph()));
+        QVERIFY(!window->document().analysis().hasErrors());
+        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph does not learn yet.")));
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestTrainingPanel)
+#include "test_training_panel.moc"

@@ -1,0 +1,60 @@
+#include "widgets/actions/training_actions.h"
+
+#include "training/training.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
+#include "widgets/canvas/canvas_widget.h"
+#include "widgets/learn_dialog.h"
+
+namespace twb {
+
+TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, GraphEditor& editor,
+                                 QWidget& window)
+    : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
+
+void TrainingActions::fill(QMenu& menu) {
+    addAction(menu, tr("&Make it learn…"), QKeySequence(tr("Ctrl+Shift+B")), [this] { makeItLearn(); });
+    addAction(menu, tr("Go to &gradient or forward node"), QKeySequence(tr("Ctrl+Shift+F")),
+              [this] { goToPartner(); });
+    addAction(menu, tr("&Remove training"), QKeySequence(tr("Ctrl+Alt+Shift+L")), [this] { remove(); });
+}
+
+void TrainingActions::makeItLearn() {
+    if (trainingOf(m_document.graph())) {
+        m_editor.say(tr("The graph learns already. Remove its training first."), Severity::warning);
+        return;
+    }
+    LearnDialog dialog(m_document, &m_window);
+    if (dialog.exec() != QDialog::Accepted) return;
+    m_editor.attempt(tr("Cannot make the graph learn"), [&] {
+        m_editor.edit(makeTraining(m_document.graph(), m_document.analysis(), dialog.loss(),
+                                   dialog.parameters(), dialog.optimizer()));
+    });
+}
+
+void TrainingActions::remove() {
+    Delta delta = removeTraining(m_document.graph());
+    if (delta.empty()) return m_editor.say(tr("The graph has no training."));
+    m_editor.edit(std::move(delta));
+}
+
+void TrainingActions::goToPartner() {
+    const Graph& graph = m_document.graph();
+    Selection partners;
+    for (const NodeId id : m_document.selection().nodes) {
+        const Node& node = *graph.find(id);
+        if (graph.find(node.forward)) partners.nodes.insert(node.forward);
+    }
+    if (partners.nodes.empty())
+        for (const Node& node : graph.nodes())
+            if (m_document.selection().nodes.contains(node.forward)) partners.nodes.insert(node.id);
+    if (partners.nodes.empty()) {
+        m_editor.say(tr("Select a node of the backward pass, or one whose gradient it computes."));
+        return;
+    }
+    const NodeId first = *partners.nodes.begin();
+    m_document.select(std::move(partners));
+    m_canvas.navigator().reveal(first);
+}
+
+} // namespace twb

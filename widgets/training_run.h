@@ -1,0 +1,93 @@
+#pragma once
+
+#include "training/training_session.h"
+#include "widgets/document.h"
+
+#include <QObject>
+#include <QTimer>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace twb {
+
+/// The training of the document's graph on a thread of its own. It trains a snapshot: edits do not touch it.
+/// After a stop the trained parameters stay until the next start.
+class TrainingRun : public QObject {
+    Q_OBJECT
+
+public:
+    enum class State { idle, running, paused, failed };
+
+    explicit TrainingRun(Document& document, QObject* parent = nullptr);
+    /// Stops, and waits for the step that runs.
+    ~TrainingRun() override;
+
+    State state() const noexcept { return m_state; }
+    /// Whether a run has ended, so that its parameters can be written.
+    bool hasParameters() const noexcept { return m_trainer && m_state == State::idle; }
+    /// Of the current or the last run.
+    std::int64_t epochs() const noexcept { return m_options.epochs; }
+    std::int64_t batchesPerEpoch() const noexcept { return m_batches; }
+    const TrainingRecord& record() const noexcept { return m_record; }
+    const TrainingPlace& place() const noexcept { return m_place; }
+    Metric metric() const noexcept { return m_metric; }
+    bool isModelled() const noexcept { return m_isModelled; }
+    /// One per step.
+    const std::vector<double>& losses() const noexcept { return m_losses; }
+    const QString& error() const noexcept { return m_error; }
+
+    /// Starts from the graph's initial parameters. Throws Error if the graph cannot be trained.
+    void start(const SessionOptions& options);
+    void pause();
+    void resume();
+    void stop();
+    /// The parameters by name. Only while nothing runs.
+    std::map<std::string, Tensor> parameters() const { return m_trainer->parameters(); }
+
+Q_SIGNALS:
+    void started();
+    void progressed(); ///< new steps or epochs
+    void stateChanged();
+
+private:
+    void work();
+    void take();
+    void setState(State state);
+    void join();
+
+    Document& m_document;
+    State m_state = State::idle;
+    SessionOptions m_options;
+    std::unique_ptr<Trainer> m_trainer;
+    std::unique_ptr<TrainingSession> m_session;
+    std::int64_t m_batches = 0;
+    Metric m_metric = Metric::loss;
+    bool m_isModelled = false;
+    TrainingRecord m_record;
+    TrainingPlace m_place;
+    std::vector<double> m_losses;
+    QString m_error;
+    QTimer m_timer;
+    std::thread m_thread;
+
+    // Shared with the thread.
+    std::atomic<bool> m_mayStop{false}; ///< end between two steps
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    bool m_isPaused = false;
+    bool m_isEnding = false;
+    struct News {
+        std::vector<double> losses;
+        TrainingRecord record;
+        TrainingPlace place;
+        bool isNew = false;
+        bool hasEnded = false;
+        QString error;
+    } m_news;
+};
+
+} // namespace twb
