@@ -190,11 +190,11 @@ const char* keyOf(Metric metric) {
 }
 
 Json toJson(const TrainCommand& command, const TrainingRecord& record, const std::vector<double>& losses,
-            Metric metric, bool isCancelled) {
-    Json json{{"schema", "tensor-workbench-training"},
-              {"version", 1},
+            Metric metric, bool isCancelled, bool isModelled) {
+    Json json{{"schema", 1},
               {"file", command.file},
               {"status", isCancelled ? "cancelled" : "finished"},
+              {"modelled", isModelled},
               {"epochs", Json::array()}};
     for (const EpochRecord& epoch : record.epochs) {
         Json one{{"epoch", epoch.epoch}, {"steps", epoch.steps}, {"loss", epoch.loss}};
@@ -357,9 +357,10 @@ ExitCode train(const TrainCommand& command) {
     Loop loop(command, trainer, session, interrupts);
     const bool isFinished = loop.run();
     if (!command.report.empty())
-        writeText(command.report,
-                  toJson(command, session.record(), loop.losses(), session.metric(), !isFinished).dump(2) +
-                      "\n");
+        writeText(command.report, toJson(command, session.record(), loop.losses(), session.metric(),
+                                         !isFinished, trainer.isModelled())
+                                          .dump(2) +
+                                      "\n");
     if (!isFinished) {
         printMessage(command.checkpoints.empty()
                          ? command.file + ": cancelled"

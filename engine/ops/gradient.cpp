@@ -40,8 +40,8 @@ GraphTensor operator+(GraphTensor a, double b) { return a + number(a, b); }
 GraphTensor operator+(double a, GraphTensor b) { return number(b, a) + b; }
 GraphTensor operator-(GraphTensor a, double b) { return a - number(a, b); }
 GraphTensor operator-(double a, GraphTensor b) { return number(b, a) - b; }
-GraphTensor operator*(GraphTensor a, double b) { return a * number(a, b); }
-GraphTensor operator*(double a, GraphTensor b) { return number(b, a) * b; }
+GraphTensor operator*(GraphTensor a, double b) { return b == 1 ? a : a * number(a, b); }
+GraphTensor operator*(double a, GraphTensor b) { return a == 1 ? b : number(b, a) * b; }
 GraphTensor operator/(GraphTensor a, double b) { return a / number(a, b); }
 GraphTensor operator/(double a, GraphTensor b) { return number(b, a) / b; }
 GraphTensor operator>(GraphTensor a, double b) { return apply("Greater", {a, number(a, b)}); }

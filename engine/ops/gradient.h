@@ -15,7 +15,7 @@ namespace twb {
 class GradientContext;
 
 /// A tensor of the graph to which a gradient adds ops. Each operator and function below adds ops. A number
-/// becomes a 0-dimensional tensor of the other operand's dtype.
+/// becomes a 0-dimensional tensor of the other operand's dtype; a factor of 1 adds no op.
 class GraphTensor {
 public:
     GraphTensor() = default;

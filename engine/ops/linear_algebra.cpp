@@ -344,7 +344,7 @@ void gemmGradient(GradientContext& g) {
         g.give(0, transA ? product(g.input(1), transB, dy, true) : product(dy, false, g.input(1), !transB));
     if (g.isWanted(1))
         g.give(1, transB ? product(dy, true, g.input(0), transA) : product(g.input(0), !transA, dy, false));
-    if (g.isWanted(2)) g.give(2, dy * g.attributes().number("beta"));
+    if (g.isWanted(2)) g.give(2, g.attributes().number("beta") * dy);
 }
 
 } // namespace

@@ -82,7 +82,7 @@ double numberAt(const KernelContext& ctx, std::size_t port) {
 
 std::int64_t stepOf(const KernelContext& ctx) { return *ctx.inputs[kStep].as<const std::int64_t>(); }
 
-/// Applies a rule of update_rules.h to each element. `states`: the number of outputs after the parameter.
+/// Applies a rule of update_rules.h to each element.
 template <class Rule> void applyRule(const KernelContext& ctx, const Rule& rule, std::int64_t step) {
     if (isSkipped(ctx, kSkip) || ctx.outputs[0].elementCount() == 0) return;
     const bool hasRate = ctx.inputs.size() > kRate && ctx.inputs[kRate].data;
@@ -96,30 +96,15 @@ template <class Rule> void applyRule(const KernelContext& ctx, const Rule& rule,
         const auto stateAt = [&](std::size_t i) -> T* {
             return i < ctx.outputs.size() && ctx.outputs[i].data ? ctx.outputs[i].as<T>() : nullptr;
         };
-        T* const first = stateAt(1);
-        T* const second = stateAt(2);
-        T* const third = stateAt(3);
+        const UpdateStates<T> states{stateAt(1), stateAt(2), stateAt(3)};
         const bool isScaled = ctx.inputs.size() > kGradientScale && ctx.inputs[kGradientScale].data;
         const T scale = isScaled ? static_cast<T>(numberAt(ctx, kGradientScale)) : T{1};
         const auto update = rule.template at<T>(rate, step);
         const std::int64_t total = ctx.outputs[0].elementCount();
         parallelRanges(total, kWorkPerElement * total, 64, [&](std::int64_t begin, std::int64_t end) {
-            if (first && !second && !third) {
-                T none{};
-                for (std::int64_t i = begin; i < end; ++i) update(p[i], scale * g[i], first[i], none, none);
-                return;
-            }
-            if (first && second && !third) {
-                T none{};
-                for (std::int64_t i = begin; i < end; ++i)
-                    update(p[i], scale * g[i], first[i], second[i], none);
-                return;
-            }
-            for (std::int64_t i = begin; i < end; ++i) {
-                T none[3]{};
-                update(p[i], scale * g[i], first ? first[i] : none[0], second ? second[i] : none[1],
-                       third ? third[i] : none[2]);
-            }
+            const UpdateStates<T> own = states;
+#pragma omp simd
+            for (std::int64_t i = begin; i < end; ++i) update(i, p[i], scale * g[i], own);
         });
     });
 }
@@ -127,10 +112,11 @@ template <class Rule> void applyRule(const KernelContext& ctx, const Rule& rule,
 void sgdKernel(const KernelContext& ctx) {
     const Attributes& a = ctx.attributes;
     const double momentum = a.number("momentum");
-    applyRule(ctx,
-              SgdRule{momentum, a.number("weight_decay"), a.flag("nesterov"),
-                      momentum != 0 && ctx.outputs[1].data != nullptr},
-              0);
+    const double decay = a.number("weight_decay");
+    if (momentum != 0 && ctx.outputs[1].data)
+        applyRule(ctx, SgdRule<true>{momentum, decay, a.flag("nesterov")}, 0);
+    else
+        applyRule(ctx, SgdRule<false>{0, decay, false}, 0);
 }
 
 template <bool IsDecoupled> void adamKernel(const KernelContext& ctx) {
@@ -141,14 +127,21 @@ template <bool IsDecoupled> void adamKernel(const KernelContext& ctx) {
               stepOf(ctx));
 }
 
-void rmsPropKernel(const KernelContext& ctx) {
+template <bool HasMomentum, bool IsCentered> void rmsPropOf(const KernelContext& ctx) {
     const Attributes& a = ctx.attributes;
-    const double momentum = a.number("momentum");
     applyRule(ctx,
-              RmsPropRule{a.number("alpha"), a.number("eps"), a.number("weight_decay"), momentum,
-                          momentum != 0 && ctx.outputs[2].data != nullptr,
-                          a.flag("centered") && ctx.outputs[3].data != nullptr},
+              RmsPropRule<HasMomentum, IsCentered>{a.number("alpha"), a.number("eps"),
+                                                   a.number("weight_decay"), a.number("momentum")},
               0);
+}
+
+void rmsPropKernel(const KernelContext& ctx) {
+    const bool hasMomentum = ctx.attributes.number("momentum") != 0 && ctx.outputs[2].data;
+    const bool isCentered = ctx.attributes.flag("centered") && ctx.outputs[3].data;
+    if (isCentered)
+        hasMomentum ? rmsPropOf<true, true>(ctx) : rmsPropOf<false, true>(ctx);
+    else
+        hasMomentum ? rmsPropOf<true, false>(ctx) : rmsPropOf<false, false>(ctx);
 }
 
 void adagradKernel(const KernelContext& ctx) {

@@ -13,26 +13,33 @@ namespace twb {
 // made once per launch from the attributes; at() adds the numbers that change from step to step. `step`
 // counts from 1.
 
+/// The tensors of an optimizer's state; null if the rule has fewer.
+template <class T> struct UpdateStates {
+    T* first;
+    T* second;
+    T* third;
+};
+
 /// torch.optim.SGD. State: momentum_buffer.
-struct SgdRule {
+template <bool HasMomentum> struct SgdRule {
     double momentum, weightDecay;
-    bool isNesterov, hasMomentum;
+    bool isNesterov;
 
     template <class T> struct Step {
-        T rate, momentum, weightDecay;
-        bool isNesterov, hasMomentum;
-        TWB_HOST_DEVICE void operator()(T& p, T g, T& buffer, T&, T&) const {
+        T rate, momentum, weightDecay, ahead;
+        TWB_HOST_DEVICE void operator()(std::int64_t i, T& p, T g, const UpdateStates<T>& states) const {
             g += weightDecay * p;
-            if (hasMomentum) {
-                buffer = momentum * buffer + g;
-                g = isNesterov ? g + momentum * buffer : buffer;
+            if constexpr (HasMomentum) {
+                const T buffer = momentum * states.first[i] + g;
+                states.first[i] = buffer;
+                g = ahead != T(0) ? g + ahead * buffer : buffer;
             }
             p -= rate * g;
         }
     };
     template <class T> TWB_HOST_DEVICE Step<T> at(double rate, std::int64_t) const {
-        return {static_cast<T>(rate), static_cast<T>(momentum), static_cast<T>(weightDecay), isNesterov,
-                hasMomentum};
+        return {static_cast<T>(rate), static_cast<T>(momentum), static_cast<T>(weightDecay),
+                static_cast<T>(isNesterov ? momentum : 0)};
     }
 };
 
@@ -43,12 +50,14 @@ struct AdamRule {
 
     template <class T> struct Step {
         T rate, root, gain1, beta2, gain2, epsilon, shrink, weightDecay;
-        TWB_HOST_DEVICE void operator()(T& p, T g, T& average, T& square, T&) const {
-            p *= shrink;
-            g += weightDecay * p;
-            average += gain1 * (g - average);
-            square = beta2 * square + gain2 * g * g;
-            p -= rate * average / (std::sqrt(square) / root + epsilon);
+        TWB_HOST_DEVICE void operator()(std::int64_t i, T& p, T g, const UpdateStates<T>& states) const {
+            const T before = p * shrink;
+            g += weightDecay * before;
+            const T average = states.first[i] + gain1 * (g - states.first[i]);
+            const T square = beta2 * states.second[i] + gain2 * g * g;
+            states.first[i] = average;
+            states.second[i] = square;
+            p = before - rate * average / (std::sqrt(square) / root + epsilon);
         }
     };
     template <class T> TWB_HOST_DEVICE Step<T> at(double rate, std::int64_t step) const {
@@ -65,39 +74,32 @@ struct AdamRule {
 };
 
 /// torch.optim.RMSprop. States: square_avg, momentum_buffer, grad_avg.
-struct RmsPropRule {
+template <bool HasMomentum, bool IsCentered> struct RmsPropRule {
     double alpha, epsilon, weightDecay, momentum;
-    bool hasMomentum, isCentered;
 
     template <class T> struct Step {
         T rate, alpha, gain, epsilon, weightDecay, momentum;
-        bool hasMomentum, isCentered;
-        TWB_HOST_DEVICE void operator()(T& p, T g, T& square, T& buffer, T& average) const {
+        TWB_HOST_DEVICE void operator()(std::int64_t i, T& p, T g, const UpdateStates<T>& states) const {
             g += weightDecay * p;
-            square = alpha * square + gain * g * g;
+            const T square = alpha * states.first[i] + gain * g * g;
+            states.first[i] = square;
             T spread = square;
-            if (isCentered) {
-                average += gain * (g - average);
+            if constexpr (IsCentered) {
+                const T average = states.third[i] + gain * (g - states.third[i]);
+                states.third[i] = average;
                 spread -= average * average;
             }
-            const T step = g / (std::sqrt(spread) + epsilon);
-            if (hasMomentum) {
-                buffer = momentum * buffer + step;
-                p -= rate * buffer;
-            } else {
-                p -= rate * step;
+            T step = g / (std::sqrt(spread) + epsilon);
+            if constexpr (HasMomentum) {
+                step = momentum * states.second[i] + step;
+                states.second[i] = step;
             }
+            p -= rate * step;
         }
     };
     template <class T> TWB_HOST_DEVICE Step<T> at(double rate, std::int64_t) const {
-        return {static_cast<T>(rate),
-                static_cast<T>(alpha),
-                static_cast<T>(1 - alpha),
-                static_cast<T>(epsilon),
-                static_cast<T>(weightDecay),
-                static_cast<T>(momentum),
-                hasMomentum,
-                isCentered};
+        return {static_cast<T>(rate),    static_cast<T>(alpha),       static_cast<T>(1 - alpha),
+                static_cast<T>(epsilon), static_cast<T>(weightDecay), static_cast<T>(momentum)};
     }
 };
 
@@ -107,9 +109,10 @@ struct AdagradRule {
 
     template <class T> struct Step {
         T rate, epsilon, weightDecay;
-        TWB_HOST_DEVICE void operator()(T& p, T g, T& sum, T&, T&) const {
+        TWB_HOST_DEVICE void operator()(std::int64_t i, T& p, T g, const UpdateStates<T>& states) const {
             g += weightDecay * p;
-            sum += g * g;
+            const T sum = states.first[i] + g * g;
+            states.first[i] = sum;
             p -= rate * g / (std::sqrt(sum) + epsilon);
         }
     };
@@ -125,11 +128,11 @@ struct LionRule {
 
     template <class T> struct Step {
         T rate, beta1, gain1, beta2, gain2, shrink;
-        TWB_HOST_DEVICE void operator()(T& p, T g, T& average, T&, T&) const {
-            p *= shrink;
+        TWB_HOST_DEVICE void operator()(std::int64_t i, T& p, T g, const UpdateStates<T>& states) const {
+            const T average = states.first[i];
             const T direction = beta1 * average + gain1 * g;
-            p -= rate * static_cast<T>((direction > T(0)) - (direction < T(0)));
-            average = beta2 * average + gain2 * g;
+            p = shrink * p - rate * static_cast<T>((direction > T(0)) - (direction < T(0)));
+            states.first[i] = beta2 * average + gain2 * g;
         }
     };
     template <class T> TWB_HOST_DEVICE Step<T> at(double rate, std::int64_t) const {

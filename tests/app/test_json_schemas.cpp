@@ -55,6 +55,22 @@ private Q_SLOTS:
         QCOMPARE(problem("ops", one), QString());
     }
 
+    void train() {
+        const Program twb;
+        const Ended ended =
+            twb.run({"train", QStringLiteral(TWB_SOURCE_DIR "/resources/examples/11-a-model-learns.twb"),
+                     "--epochs", "2", "--report", "r.json"});
+        QCOMPARE(ended.exit, 0);
+        const nlohmann::json out = twb.json("r.json");
+        QVERIFY(out.at("best").contains("value") && out.at("epochs").back().contains("lr"));
+        QCOMPARE(problem("train", out), QString());
+        for (const auto& [key, value] : out.items()) {
+            nlohmann::json broken = out;
+            broken[key] = "no";
+            if (key != "file") QVERIFY2(!problem("train", broken).isEmpty(), key.c_str());
+        }
+    }
+
     void batch() {
         const Program twb;
         twb.save(QStringLiteral("g.twb"), crossingGraph());
@@ -147,7 +163,7 @@ private Q_SLOTS:
             QVERIFY(schema.contains("title") && schema.contains("description"));
             ++count;
         }
-        QCOMPARE(count, 13);
+        QCOMPARE(count, 14);
     }
 };
 

@@ -118,6 +118,7 @@ public:
         xAxis->grid()->setVisible(false);
         xAxis->setTicker(QSharedPointer<WholeTicker>::create());
         xAxis->setNumberPrecision(0);
+        yAxis->setNumberPrecision(2);
         legend->setBrush(theme.panel);
         legend->setBorderPen(Qt::NoPen);
         legend->setFont(twb::font(TextRole::small));
@@ -298,11 +299,12 @@ void TrainingPanel::refreshFacts() {
             add(m_training.isModelled() ? tr("Samples/s, modelled") : tr("Samples/s"),
                 grouped(std::int64_t(double(last.rows) / last.seconds)));
         const EpochRecord& best = *bestEpoch(record, m_training.metric());
-        if (const auto value = valueOf(best, m_training.metric()))
-            add(tr("Best epoch, by %1").arg(toQt(name(m_training.metric()))),
-                m_training.metric() == Metric::accuracy
-                    ? tr("%1 · %2 %").arg(best.epoch).arg(100 * *value, 0, 'f', 2)
-                    : tr("%1 · %2").arg(best.epoch).arg(figure(*value)));
+        if (const auto value = valueOf(best, m_training.metric())) {
+            add(tr("Best epoch"), grouped(best.epoch));
+            add(tr("Best %1").arg(toQt(name(m_training.metric()))),
+                m_training.metric() == Metric::accuracy ? tr("%1 %").arg(100 * *value, 0, 'f', 2)
+                                                        : figure(*value));
+        }
     }
     if (!m_training.error().isEmpty()) add(tr("Error"), m_training.error());
     m_facts->setRows(rows);

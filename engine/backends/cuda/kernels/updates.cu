@@ -33,7 +33,7 @@ template <class T, class Rule> struct ApplyRule {
     Walk<1> walk; ///< of the gradient
     const T* gradient;
     T* parameter;
-    T* states[3]; ///< null: not used
+    UpdateStates<T> states;
     DeviceNumber rate;
     DeviceNumber scale;       ///< factor of the gradient
     const std::int64_t* step; ///< null: the rule does not read it
@@ -43,10 +43,7 @@ template <class T, class Rule> struct ApplyRule {
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         if (isSkipped(skip)) return;
         const auto update = rule.template at<T>(rate.get(), step ? *step : 0);
-        T none[3] = {};
-        update(parameter[i], static_cast<T>(scale.get()) * gradient[walk.at(i)[0]],
-               states[0] ? states[0][i] : none[0], states[1] ? states[1][i] : none[1],
-               states[2] ? states[2][i] : none[2]);
+        update(i, parameter[i], static_cast<T>(scale.get()) * gradient[walk.at(i)[0]], states);
     }
 };
 
@@ -79,8 +76,11 @@ template <class Rule> void apply(const KernelCall& call, bool readsStep, const R
 void sgdKernel(const KernelCall& call) {
     const Attributes& a = call.attributes;
     const double momentum = a.number("momentum");
-    apply(call, false,
-          SgdRule{momentum, a.number("weight_decay"), a.flag("nesterov"), momentum != 0 && call.isAsked(1)});
+    const double decay = a.number("weight_decay");
+    if (momentum != 0 && call.isAsked(1))
+        apply(call, false, SgdRule<true>{momentum, decay, a.flag("nesterov")});
+    else
+        apply(call, false, SgdRule<false>{0, decay, false});
 }
 
 template <bool IsDecoupled> void adamKernel(const KernelCall& call) {
@@ -90,12 +90,20 @@ template <bool IsDecoupled> void adamKernel(const KernelCall& call) {
                    IsDecoupled});
 }
 
-void rmsPropKernel(const KernelCall& call) {
+template <bool HasMomentum, bool IsCentered> void rmsPropOf(const KernelCall& call) {
     const Attributes& a = call.attributes;
-    const double momentum = a.number("momentum");
     apply(call, false,
-          RmsPropRule{a.number("alpha"), a.number("eps"), a.number("weight_decay"), momentum,
-                      momentum != 0 && call.isAsked(2), a.flag("centered") && call.isAsked(3)});
+          RmsPropRule<HasMomentum, IsCentered>{a.number("alpha"), a.number("eps"), a.number("weight_decay"),
+                                               a.number("momentum")});
+}
+
+void rmsPropKernel(const KernelCall& call) {
+    const bool hasMomentum = call.attributes.number("momentum") != 0 && call.isAsked(2);
+    const bool isCentered = call.attributes.flag("centered") && call.isAsked(3);
+    if (isCentered)
+        hasMomentum ? rmsPropOf<true, true>(call) : rmsPropOf<false, true>(call);
+    else
+        hasMomentum ? rmsPropOf<true, false>(call) : rmsPropOf<false, false>(call);
 }
 
 void adagradKernel(const KernelCall& call) {
