@@ -3,6 +3,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
@@ -69,6 +70,28 @@ void lrnKernel(const KernelContext& ctx) {
     if (!onednn::normalizeAcrossChannels(response, x.view(), ctx.outputs[0])) viaFloat<lrnLoops>(ctx);
 }
 
+/// With n = bias + alpha / size · Σ x² over the neighbours: y = x · n ^ −beta.
+/// The neighbours are channels; the gradient sums over those of which a channel is a neighbour.
+void lrnGradient(GradientContext& g) {
+    const GraphTensor x = g.input();
+    const Shape& shape = x.shape();
+    const std::int64_t size = g.attributes().integer("size");
+    const double alpha = g.attributes().number("alpha") / static_cast<double>(size);
+    const double beta = g.attributes().number("beta");
+    const std::int64_t plane = shape[0] * shape[1] == 0 ? 0 : shape.elementCount() / (shape[0] * shape[1]);
+    const GraphTensor ones = full(g, {x.type().dtype, {1, 1, size, 1}}, 1);
+    const auto neighbours = [&](GraphTensor values, std::int64_t before) {
+        const GraphTensor rows = reshape(values, Shape{shape[0], 1, shape[1], plane});
+        return reshape(apply("Conv", {rows, ones},
+                             {{"pads", std::vector<std::int64_t>{before, 0, size - 1 - before, 0}}}),
+                       shape);
+    };
+    const GraphTensor n = alpha * neighbours(x * x, (size - 1) / 2) + g.attributes().number("bias");
+    const GraphTensor own = apply("Pow", {n, full(g, {x.type().dtype, {}}, -beta)});
+    const GraphTensor others = neighbours(g.gradient() * g.output() / n, size / 2);
+    g.give(0, g.gradient() * own - 2 * alpha * beta * (x * others));
+}
+
 } // namespace
 
 void addLocalResponse(std::vector<Op>& table) {
@@ -88,6 +111,7 @@ void addLocalResponse(std::vector<Op>& table) {
                       numberAttribute("bias", 1, "Added to the squares"), std::move(size)};
     lrn.infer = inferLrn;
     lrn.kernel = lrnKernel;
+    lrn.gradient = lrnGradient;
     table.push_back(std::move(lrn));
 }
 

@@ -341,6 +341,20 @@ void inferMeanVariance(InferContext& ctx) {
     ctx.output(0, *ctx.input(0));
 }
 
+void meanVarianceGradient(GradientContext& g) {
+    constexpr double epsilon = 1e-9; // of the deviation
+    const auto along = axesOf(g.attributes(), g.input().shape().rank());
+    std::vector<std::int64_t> axes;
+    for (int axis = 0; axis < g.input().shape().rank(); ++axis)
+        if (along[static_cast<std::size_t>(axis)]) axes.push_back(axis);
+    const GraphTensor centered = g.input() - meanOver(g.input(), axes);
+    const GraphTensor deviation = apply("Sqrt", {meanOver(centered * centered, axes)});
+    const GraphTensor divisor = deviation + epsilon;
+    const GraphTensor dy = g.gradient();
+    const GraphTensor slope = meanOver(dy * centered, axes) / (deviation * divisor);
+    g.give(0, (dy - meanOver(dy, axes) - centered * slope) / divisor);
+}
+
 void meanVarianceKernel(const KernelContext& ctx) {
     const TensorView& in = ctx.inputs[0];
     const auto along = axesOf(ctx.attributes, in.shape.rank());
@@ -527,6 +541,7 @@ void addNormalizations(std::vector<Op>& table) {
     meanVariance.attributes = {std::move(axes)};
     meanVariance.infer = inferMeanVariance;
     meanVariance.kernel = viaFloat<meanVarianceKernel>;
+    meanVariance.gradient = meanVarianceGradient;
     table.push_back(std::move(meanVariance));
 }
 

@@ -226,6 +226,15 @@ void inferCenterCropPad(InferContext& ctx) {
     ctx.output(0, {data.dtype, std::move(shape)});
 }
 
+/// What was cropped is padded, and the other way round.
+void centerCropPadGradient(GradientContext& g) {
+    const Shape& shape = g.input().shape();
+    const List axes = axesOfCrop(g.attributes(), shape.rank());
+    List sizes;
+    for (const std::int64_t axis : axes) sizes.push_back(shape[static_cast<int>(axis)]);
+    g.give(0, apply("CenterCropPad", {g.gradient()}, {{"shape", sizes}, {"axes", axes}}));
+}
+
 void centerCropPadKernel(const KernelContext& ctx) {
     padWith(ctx.inputs[0], ctx.outputs[0], paddingsOfCrop(ctx), PadMode::constant, nullptr);
 }
@@ -306,6 +315,7 @@ void addPadOps(std::vector<Op>& table) {
     crop.infer = inferCenterCropPad;
     crop.cost = moveCost;
     crop.kernel = centerCropPadKernel;
+    crop.gradient = centerCropPadGradient;
     table.push_back(std::move(crop));
 }
 

@@ -123,23 +123,53 @@ void equalKernel(const KernelContext& ctx) {
     });
 }
 
-/// The chosen elements are only moved, so one loop serves all dtypes of one size.
-template <class T> void select(const KernelContext& ctx) {
-    const auto* condition = ctx.inputs[0].as<const element::Bool>();
-    const T* const x = ctx.inputs[1].as<const T>();
-    const T* const y = ctx.inputs[2].as<const T>();
+/// The chosen elements are only moved, so one loop serves all dtypes of one size. `Bits`: an unsigned integer
+/// of that size. A mask instead of a branch, which random conditions would make unpredictable.
+template <class Bits> struct Select {
+    const element::Bool* condition;
+    const std::byte* x;
+    const std::byte* y;
+    std::byte* out;
+
+    void operator()(std::int64_t i, std::int64_t conditionAt, std::int64_t xAt, std::int64_t yAt) const {
+        constexpr std::int64_t size = sizeof(Bits);
+        Bits a{};
+        Bits b{};
+        std::memcpy(&a, x + xAt * size, sizeof(Bits));
+        std::memcpy(&b, y + yAt * size, sizeof(Bits));
+        const auto mask = static_cast<Bits>(Bits{0} - static_cast<Bits>(condition[conditionAt] ? 1 : 0));
+        const auto chosen = static_cast<Bits>((a & mask) | (b & static_cast<Bits>(~mask)));
+        std::memcpy(out + i * size, &chosen, sizeof(Bits));
+    }
+};
+
+template <class Bits> void select(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     const StridedLoop<3> loop(out.shape, {&ctx.inputs[0], &ctx.inputs[1], &ctx.inputs[2]});
     const std::int64_t conditionStep = loop.innerStride(0);
     const std::int64_t xStep = loop.innerStride(1);
     const std::int64_t yStep = loop.innerStride(2);
     parallelRanges(loop.total(), loop.total(), 64, [&](std::int64_t begin, std::int64_t end) {
-        T* to = out.as<T>() + begin;
+        constexpr std::int64_t size = sizeof(Bits);
+        std::byte* to = static_cast<std::byte*>(out.data) + begin * size;
         loop.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
-            for (std::int64_t i = 0; i < count; ++i)
-                to[i] = condition[offsets[0] + i * conditionStep] ? x[offsets[1] + i * xStep]
-                                                                  : y[offsets[2] + i * yStep];
-            to += count;
+            const Select<Bits> at{ctx.inputs[0].as<const element::Bool>() + offsets[0],
+                                  static_cast<const std::byte*>(ctx.inputs[1].data) + offsets[1] * size,
+                                  static_cast<const std::byte*>(ctx.inputs[2].data) + offsets[2] * size, to};
+            // Loops with fixed steps become vector instructions.
+            if (conditionStep == 1 && xStep == 1 && yStep == 1) {
+#pragma omp simd
+                for (std::int64_t i = 0; i < count; ++i) at(i, i, i, i);
+            } else if (conditionStep == 1 && xStep == 1 && yStep == 0) {
+#pragma omp simd
+                for (std::int64_t i = 0; i < count; ++i) at(i, i, i, 0);
+            } else if (conditionStep == 1 && xStep == 0 && yStep == 1) {
+#pragma omp simd
+                for (std::int64_t i = 0; i < count; ++i) at(i, i, 0, i);
+            } else {
+                for (std::int64_t i = 0; i < count; ++i) at(i, i * conditionStep, i * xStep, i * yStep);
+            }
+            to += count * size;
         });
     });
 }
@@ -147,13 +177,13 @@ template <class T> void select(const KernelContext& ctx) {
 void whereKernel(const KernelContext& ctx) {
     switch (sizeOf(ctx.outputs[0].dtype)) {
     case 1:
-        return select<Opaque<1>>(ctx);
+        return select<std::uint8_t>(ctx);
     case 2:
-        return select<Opaque<2>>(ctx);
+        return select<std::uint16_t>(ctx);
     case 4:
-        return select<Opaque<4>>(ctx);
+        return select<std::uint32_t>(ctx);
     default:
-        return select<Opaque<8>>(ctx);
+        return select<std::uint64_t>(ctx);
     }
 }
 

@@ -47,21 +47,6 @@ Cost poolCost(std::span<const TensorType> inputs, std::span<const TensorType> ou
     return streamingCost(inputs, outputs, taps);
 }
 
-/// Calls at(plane, position, index of the output element) for each output element, in parallel.
-template <class At> void overPositions(const Window& window, std::int64_t planes, const At& at) {
-    const std::int64_t out = window.outCount();
-    const std::int64_t total = planes * out;
-    const auto sizeOf = [&](int axis) { return window.axes[static_cast<std::size_t>(axis)].out; };
-    parallelRanges(total, total * 8, 16, [&](std::int64_t begin, std::int64_t end) {
-        GridPlace position = GridPlace::of(begin % out, window.rank(), sizeOf);
-        std::int64_t plane = begin / out;
-        for (std::int64_t i = begin; i < end; ++i) {
-            at(plane, position, i);
-            if (!position.next(window.rank(), sizeOf)) ++plane;
-        }
-    });
-}
-
 /// The larger of two; NaN wins, as in PyTorch.
 struct Larger {
     template <class T> T operator()(T a, T b) const { return b > a || b != b ? b : a; }
@@ -95,6 +80,80 @@ bool pooledNatively(const KernelContext& ctx, onednn::Pooling kind) {
     return onednn::pool(kind, slidingWindow(ctx.attributes, ctx.inputs[0].shape), x.view(), ctx.outputs[0]);
 }
 
+/// The largest element under a window, and its offset in the plane; of equal ones the first. NaN wins, as in
+/// PyTorch.
+template <class T> struct Largest {
+    T value = leastOf<T>();
+    std::int64_t at = -1;
+
+    /// Without a branch, which random numbers would make unpredictable.
+    void add(T other, std::int64_t offset) {
+        const bool takes = (at < 0) | (other > value) | ((other != other) & (value == value));
+        value = takes ? other : value;
+        at = takes ? offset : at;
+    }
+};
+
+/// Finds the largest element under each window. Calls store(first output element, largest by position) for
+/// each row of the result, in parallel.
+template <class T, class Store>
+void largestOfRows(const Window& window, std::int64_t planes, const T* x, const Store& store) {
+    const int inner = window.rank() - 1;
+    const WindowAxis& last = window.axes.back();
+    const auto outOf = [&](int axis) { return window.axes[static_cast<std::size_t>(axis)].out; };
+    // By tap, row-major: the offset from the window's first element.
+    std::vector<std::int64_t> offsets{0};
+    std::int64_t size = 1;
+    for (int axis = 0; axis < window.rank(); ++axis) {
+        const WindowAxis& along = window.axes[static_cast<std::size_t>(axis)];
+        std::vector<std::int64_t> more;
+        for (const std::int64_t before : offsets)
+            for (std::int64_t tap = 0; tap < along.kernel; ++tap)
+                more.push_back(before * along.in + tap * along.dilation);
+        offsets = std::move(more);
+        size *= along.in;
+    }
+    // The positions of the last axis whose windows lie inside the input.
+    const std::int64_t room = last.in - last.reach() + last.padBegin;
+    const std::int64_t firstInside = (last.padBegin + last.stride - 1) / last.stride;
+    const std::int64_t endInside = room < 0 ? 0 : std::min(last.out, room / last.stride + 1);
+    const std::int64_t rowsOfPlane = window.outCount() / last.out;
+    const std::int64_t rows = planes * rowsOfPlane;
+    const auto work = rows * last.out * static_cast<std::int64_t>(offsets.size());
+    parallelRanges(rows, 2 * work, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<Largest<T>> largest(static_cast<std::size_t>(last.out));
+        for (std::int64_t row = begin; row < end; ++row) {
+            const T* const plane = x + row / rowsOfPlane * size;
+            GridPlace position = GridPlace::of(row % rowsOfPlane, inner, outOf);
+            std::int64_t base = 0;
+            bool isInside = true;
+            for (int axis = 0; axis < inner; ++axis) {
+                const WindowAxis& along = window.axes[static_cast<std::size_t>(axis)];
+                const std::int64_t start = along.start(position[axis]);
+                isInside = isInside && start >= 0 && start + along.reach() <= along.in;
+                base = base * along.in + start;
+            }
+            for (std::int64_t o = 0; o < last.out; ++o) {
+                Largest<T> found;
+                if (isInside && o >= firstInside && o < endInside) {
+                    const std::int64_t start = base * last.in + last.start(o);
+                    for (const std::int64_t offset : offsets)
+                        found.add(plane[start + offset], start + offset);
+                } else {
+                    position.index[static_cast<std::size_t>(inner)] = o;
+                    windowRuns(window, position,
+                               [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
+                                   for (std::int64_t k = 0; k < count; ++k)
+                                       found.add(plane[offset + k * step], offset + k * step);
+                               });
+                }
+                largest[static_cast<std::size_t>(o)] = found;
+            }
+            store(row * last.out, row / rowsOfPlane, largest);
+        }
+    });
+}
+
 template <class T> void maxPool(const KernelContext& ctx, const Window& window) {
     T* const y = ctx.outputs[0].as<T>();
     auto* const indices = ctx.outputs.size() > 1 ? ctx.outputs[1].as<std::int64_t>() : nullptr;
@@ -108,26 +167,16 @@ template <class T> void maxPool(const KernelContext& ctx, const Window& window) 
     }
     const DenseInput x(ctx.inputs[0]);
     const bool byColumns = ctx.attributes.integer("storage_order") != 0;
-    const std::int64_t in = window.inCount();
-    const std::int64_t planes = x.shape()[0] * x.shape()[1];
-    overPositions(window, planes, [&](std::int64_t plane, const GridPlace& position, std::int64_t i) {
-        const T* const from = x.as<T>() + plane * in;
-        T most = leastOf<T>();
-        std::int64_t where = -1;
-        windowRuns(window, position, [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
-            for (std::int64_t k = 0; k < count; ++k) {
-                const T value = from[offset + k * step];
-                // NaN wins, as in PyTorch: after a NaN, no comparison is true.
-                if (where < 0 || value > most || (value != value && most == most)) {
-                    most = value;
-                    where = offset + k * step;
-                }
-            }
-        });
-        y[i] = most;
-        if (where >= 0 && byColumns) where = columnMajor(window, where);
-        indices[i] = where < 0 ? -1 : plane * in + where;
-    });
+    largestOfRows(window, x.shape()[0] * x.shape()[1], x.as<T>(),
+                  [&](std::int64_t first, std::int64_t plane, const std::vector<Largest<T>>& largest) {
+                      for (std::size_t o = 0; o < largest.size(); ++o) {
+                          const std::int64_t at = largest[o].at;
+                          const std::int64_t inPlane = at >= 0 && byColumns ? columnMajor(window, at) : at;
+                          y[first + static_cast<std::int64_t>(o)] = largest[o].value;
+                          indices[first + static_cast<std::int64_t>(o)] =
+                              at < 0 ? -1 : plane * window.inCount() + inPlane;
+                      }
+                  });
 }
 
 void maxPoolLoops(const KernelContext& ctx) {
@@ -407,6 +456,94 @@ void maxUnpoolGradient(GradientContext& g) {
     g.give(0, reshape(dx, g.input(0).shape()));
 }
 
+/// Adds the value of each window to the elements of the input that it covers: the gradient of a sum over
+/// windows.
+GraphTensor overWindows(GradientContext& g, GraphTensor values) {
+    const Shape& shape = g.input().shape();
+    const std::int64_t planes = shape[0] * shape[1];
+    std::vector<std::int64_t> sizes{planes, 1};
+    std::vector<std::int64_t> kernel{1, 1};
+    std::vector<std::int64_t> strides;
+    std::vector<std::int64_t> dilations;
+    const Window window = slidingWindow(g.attributes(), shape);
+    for (const WindowAxis& axis : window.axes) {
+        sizes.push_back(axis.out);
+        kernel.push_back(axis.kernel);
+        strides.push_back(axis.stride);
+        dilations.push_back(axis.dilation);
+    }
+    GraphTensor out =
+        apply("ConvTranspose",
+              {reshape(values, Shape(std::move(sizes))), full(g, {g.input().type().dtype, Shape(kernel)}, 1)},
+              {{"strides", strides}, {"dilations", dilations}});
+    std::vector<std::int64_t> after(2 * static_cast<std::size_t>(shape.rank()), 0);
+    bool isShort = false;
+    for (std::size_t i = 0; i < window.axes.size(); ++i) {
+        const WindowAxis& axis = window.axes[i];
+        const auto at = static_cast<std::int64_t>(i) + 2;
+        const std::int64_t size = out.shape()[static_cast<int>(at)];
+        const std::int64_t begin = std::min(axis.padBegin, size);
+        const std::int64_t end = std::min(axis.padBegin + axis.in, size);
+        if (begin > 0 || end < size) out = slice(out, at, begin, end);
+        after[static_cast<std::size_t>(shape.rank()) + i + 2] = axis.in - (end - begin);
+        isShort = isShort || end - begin < axis.in;
+    }
+    if (isShort) out = apply("Pad", {out}, {{"pads", after}}); // elements behind the last window
+    return reshape(out, shape);
+}
+
+void averagePoolGradient(GradientContext& g) {
+    const bool withPadding = g.attributes().flag("count_include_pad");
+    const DType dtype = g.input().type().dtype;
+    const int rank = g.input().shape().rank();
+    GraphTensor share = g.gradient();
+    double all = 1; // the divisor of axes along which all windows have as many elements
+    int at = 2;
+    for (const WindowAxis& axis : slidingWindow(g.attributes(), g.input().shape()).axes) {
+        std::vector<double> counts;
+        for (std::int64_t position = 0; position < axis.out; ++position)
+            counts.push_back(
+                static_cast<double>(std::max<std::int64_t>(axis.counted(position, withPadding), 1)));
+        std::vector<std::int64_t> shape(static_cast<std::size_t>(rank), 1);
+        shape[static_cast<std::size_t>(at++)] = axis.out;
+        if (std::ranges::all_of(counts, [&](double count) { return count == counts.front(); }))
+            all *= counts.empty() ? 1 : counts.front();
+        else
+            share = share / g.add("Constant", {},
+                                  {{"value", counts}, {"shape", shape}, {"dtype", std::string(name(dtype))}});
+    }
+    g.give(0, overWindows(g, share * (1 / all)));
+}
+
+/// The derivative of the p-th powers' sum by each element is p · |x| ^ (p − 1) · sign x; the root of the sum
+/// is y.
+GraphTensor ofPower(GraphTensor x, std::int64_t p) {
+    if (p == 1) return apply("Sign", {x});
+    if (p == 2) return x;
+    const GraphTensor size = apply("Abs", {x});
+    return apply("Sign", {x}) *
+           apply("Pow", {size, full(x.context(), {x.type().dtype, {}}, static_cast<double>(p - 1))});
+}
+
+/// The gradient of a norm by the sum of powers, without the factor of ofPower(); 0 where the norm is 0.
+GraphTensor ofNorm(GradientContext& g, std::int64_t p) {
+    if (p == 1) return g.gradient();
+    const GraphTensor y = g.output();
+    const GraphTensor power =
+        p == 2 ? y : apply("Pow", {y, full(g, {y.type().dtype, {}}, static_cast<double>(p - 1))});
+    return where(isEqual(y, 0), 0, g.gradient() / power);
+}
+
+void lpPoolGradient(GradientContext& g) {
+    const std::int64_t p = g.attributes().integer("p");
+    g.give(0, ofPower(g.input(), p) * overWindows(g, ofNorm(g, p)));
+}
+
+void globalLpGradient(GradientContext& g) {
+    const std::int64_t p = g.attributes().integer("p");
+    g.give(0, ofPower(g.input(), p) * ofNorm(g, p));
+}
+
 void globalAverageGradient(GradientContext& g) {
     const double count = countOf(g.input().shape()) / std::max(countOf(g.output().shape()), 1.0);
     g.give(0, expand(g.gradient() / count, g.input().shape()));
@@ -441,12 +578,14 @@ void addPooling(std::vector<Op>& table) {
     average.attributes.push_back(
         flagAttribute("count_include_pad", false, "Count the padding's zeros in the mean"));
     average.tolerance = {1e-5, 1e-6}; // oneDNN adds in f32
+    average.gradient = averagePoolGradient;
     table.push_back(std::move(average));
 
     Op lp =
         makePool("LpPool", "p-norm of each window", "Y = (Σ |X|^p)^(1/p)", kFloats, viaFloat<lpPoolKernel>);
     lp.attributes.push_back(normAttribute());
     lp.tolerance = {1e-6, 1e-6};
+    lp.gradient = lpPoolGradient;
     table.push_back(std::move(lp));
 
     Op globalAverage =
@@ -461,6 +600,7 @@ void addPooling(std::vector<Op>& table) {
     table.back().gradient = globalMaxGradient;
     Op globalLp = makeGlobalPool("GlobalLpPool", "The p-norm of each channel", "Y = (Σ |X|^p)^(1/p)", 2,
                                  viaFloat<globalLpKernel>);
+    globalLp.gradient = globalLpGradient;
     globalLp.attributes.push_back(normAttribute());
     globalLp.tolerance = {1e-6, 1e-6};
     table.push_back(std::move(globalLp));

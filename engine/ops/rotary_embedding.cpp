@@ -3,6 +3,7 @@
 #include "ops/attention_heads.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/gradient.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -108,6 +109,15 @@ void rotaryKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) { rotate<decltype(zero)>(ctx); });
 }
 
+/// A rotation by the opposite angle.
+void rotaryGradient(GradientContext& g) {
+    if (g.isWanted(1) || g.isWanted(2))
+        g.refuse("its caches of cosines and sines have no gradient in this version");
+    const GraphTensor inputs[] = {g.gradient(), g.input(1), -g.input(2), g.input(3)};
+    const std::size_t count = g.input(3) ? 4 : 3;
+    g.give(0, g.add("RotaryEmbedding", std::span(inputs, count), g.attributes()));
+}
+
 } // namespace
 
 void addRotaryEmbedding(std::vector<Op>& table) {
@@ -128,6 +138,7 @@ void addRotaryEmbedding(std::vector<Op>& table) {
     rotary.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                      const Attributes&) { return streamingCost(inputs, outputs, 3); };
     rotary.kernel = viaFloat<rotaryKernel>;
+    rotary.gradient = rotaryGradient;
     table.push_back(std::move(rotary));
 }
 
