@@ -93,8 +93,10 @@ Optimizer optimizerOf(const TrainCommand& command, const Graph& graph, const Ten
     const Op& op = *findOp(out.op);
     const auto set = [&](const char* option, const char* name, AttributeValue value) {
         if (!op.attribute(name))
-            throw Error(ErrorCode::invalidArgument,
-                        fmt::format("{}: {} has no such setting", option, out.op));
+            throw Error(
+                ErrorCode::invalidArgument,
+                fmt::format("{}: the optimizer {} has no such setting; choose another with --optimizer",
+                            option, command.optimizer.empty() ? "adamw (the default)" : command.optimizer));
         out.attributes.set(name, std::move(value));
     };
     if (command.momentum) set("--momentum", "momentum", *command.momentum);
@@ -147,7 +149,7 @@ Graph prepare(const TrainCommand& command, const DeviceMap& devices, Policy poli
     applyNumbers(graph, command);
     const std::optional<Training> before = trainingOf(graph);
     if (before && !command.describesTraining()) {
-        if (command.batch) graph.apply(remakeBackward(graph, devices, &files));
+        if (command.batch || !command.sets.empty()) graph.apply(remakeBackward(graph, devices, &files));
         return graph;
     }
     NodeId loss = before ? before->loss : NodeId::none;
@@ -157,7 +159,7 @@ Graph prepare(const TrainCommand& command, const DeviceMap& devices, Policy poli
         throw Error(
             ErrorCode::invalidArgument,
             fmt::format("{}: the graph does not learn yet: name the node of its loss with --loss, or choose "
-                        "Graph, Make it learn in the window",
+                        "Graph, Training, Make it learn in the window",
                         command.file));
     const Analysis analysis = analyze(graph, devices, policy, &files);
     if (analysis.hasErrors()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
@@ -165,14 +167,14 @@ Graph prepare(const TrainCommand& command, const DeviceMap& devices, Policy poli
     for (const std::string& name : command.parameters)
         parameters.push_back(nodeNamed(graph, name, "--parameters").id);
     if (parameters.empty()) parameters = parametersOf(graph, analysis, loss);
-    graph.apply(makeTraining(graph, analysis, loss, parameters, optimizerOf(command, graph, files)));
+    graph.apply(makeTraining(graph, devices, &files, loss, parameters, optimizerOf(command, graph, files)));
     return graph;
 }
 
 std::string lineOf(const EpochRecord& epoch, std::int64_t epochs, bool isModelled) {
     std::string line = fmt::format("epoch {}/{}  loss {:.6g}", epoch.epoch, epochs, epoch.loss);
     if (epoch.validationLoss) line += fmt::format("  validation loss {:.6g}", *epoch.validationLoss);
-    if (epoch.accuracy) line += fmt::format("  accuracy {:.2f} %", 100 * *epoch.accuracy);
+    if (epoch.accuracy) line += fmt::format("  validation accuracy {:.2f} %", 100 * *epoch.accuracy);
     if (epoch.rate) line += fmt::format("  lr {:.4g}", *epoch.rate);
     const double perSecond = epoch.seconds > 0 ? static_cast<double>(epoch.rows) / epoch.seconds : 0;
     if (epoch.rows > 0) line += fmt::format("  {:.0f} samples/s", perSecond);
@@ -247,6 +249,10 @@ public:
             return false;
         }
         clearProgress();
+        const EpochRecord* best = bestEpoch(m_session.record(), m_session.metric());
+        if (m_trainer.place().epoch < m_command.epochs && best && !m_command.quiet)
+            printMessage(fmt::format("stopped early: the {} has not improved since epoch {}",
+                                     name(m_session.metric()), best->epoch));
         return true;
     }
 
@@ -301,8 +307,11 @@ FileClaims claimsOf(const TrainCommand& command) {
     command.placement.claim(claims);
     if (!command.report.empty()) claims.write(command.report, "--report");
     if (!command.weights.empty()) claims.write(command.weights, "--export-weights");
-    if (!command.output.empty()) claims.write(command.output, "--output");
-    if (!command.graph.empty()) claims.write(command.graph, "--save-graph");
+    if (!command.output.empty()) {
+        claims.write(command.output, "--output", FileClaims::Content::project);
+        claims.write(weightsOf(command.output), "the weights of --output");
+    }
+    if (!command.graph.empty()) claims.write(command.graph, "--save-graph", FileClaims::Content::project);
     return claims;
 }
 
@@ -346,6 +355,16 @@ ExitCode train(const TrainCommand& command) {
             fmt::format("{} has a checkpoint already: continue it with --resume, or name another folder",
                         command.checkpoints));
     }
+    if (!trainer.hasValidation() && !command.stopOn.empty() && command.stopOn != "loss")
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format(
+                "--early-stop {}: the training has no rows for validation; set validation of Batches, "
+                "or give --val",
+                command.stopOn));
+    if (command.resume && trainer.place().epoch >= command.epochs && !command.quiet)
+        printMessage(fmt::format("the training has finished its {} epochs; raise --epochs to continue",
+                                 command.epochs));
     SessionOptions sessionOptions;
     sessionOptions.epochs = command.epochs;
     if (!command.stopOn.empty()) sessionOptions.metric = metricNamed(command.stopOn);
@@ -362,13 +381,14 @@ ExitCode train(const TrainCommand& command) {
                                           .dump(2) +
                                       "\n");
     if (!isFinished) {
-        printMessage(command.checkpoints.empty()
-                         ? command.file + ": cancelled"
-                         : fmt::format("{}: cancelled; continue with --resume", command.file));
+        printMessage(
+            command.checkpoints.empty()
+                ? command.file + ": cancelled"
+                : fmt::format("{}: cancelled; continue with --checkpoint DIR --resume", command.file));
         return ExitCode::cancelled;
     }
     if (!command.weights.empty()) saveWeights(command.weights, trainer.parameters());
-    if (!command.output.empty()) saveTrained(command.output, graph, trainer.parameters());
+    if (!command.output.empty()) saveTrained(command.output, graph, trainer.parameters(), trainer.names());
     return ExitCode::fine;
 }
 
@@ -378,7 +398,8 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<TrainCommand>();
     CLI::App* command = app.add_subcommand("train", "Train the parameters of a graph, with a line per epoch");
     command->add_option("FILE", options->file, "Project file (.twb)")->required();
-    command->add_option("--epochs", options->epochs, "Passes over the data; default: 10")
+    command
+        ->add_option("--epochs", options->epochs, "Epochs in total, with those before --resume; default: 10")
         ->type_name("N")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000000}));
     command->add_option("--batch", options->batch, "Rows per batch; default: those of the Batches nodes")
@@ -388,17 +409,22 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
         ->type_name("NODE");
     command
         ->add_option("--parameters", options->parameters,
-                     "The sources that training changes; default: all weights")
+                     "Source nodes to train; default: all Parameter nodes before the loss or, without any, "
+                     "its weights")
         ->type_name("NODE,…")
         ->delimiter(',');
     command
         ->add_option("--optimizer", options->optimizer,
                      "sgd, adam, adamw, rmsprop, adagrad or lion; default: adamw")
         ->type_name("NAME");
-    command->add_option("--lr", options->rate, "Learning rate; default: PyTorch's")->type_name("R");
+    command
+        ->add_option("--lr", options->rate,
+                     "Learning rate; default: the file's, else 0.01 for sgd, rmsprop and adagrad, 0.001 for "
+                     "adam and adamw, 0.0001 for lion")
+        ->type_name("R");
     command->add_option("--momentum", options->momentum, "Momentum of sgd or rmsprop")->type_name("M");
     command->add_option("--weight-decay", options->weightDecay, "Weight decay")->type_name("W");
-    command->add_flag("--nesterov", options->nesterov, "Nesterov momentum of sgd");
+    command->add_flag("--nesterov", options->nesterov, "Nesterov momentum of sgd; needs --momentum");
     command
         ->add_option("--schedule", options->schedule,
                      "Course of the learning rate: constant, step, exponential, cosine, one_cycle or plateau")
@@ -407,38 +433,49 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--warmup", options->warmup, "Steps of linear warm-up")->type_name("N");
     command->add_option("--clip-norm", options->clipNorm, "Largest norm of all gradients together")
         ->type_name("X");
-    command->add_option("--ema", options->averageDecay, "Decay of a moving average of the parameters")
+    command
+        ->add_option("--ema", options->averageDecay,
+                     "Also keep a moving average of the parameters, with this decay; --export-weights writes "
+                     "it as NAME average")
         ->type_name("D");
     command
         ->add_option("--val", options->validation,
-                     "Data for validation; default: the rows that Batches holds out")
+                     "Validation data; default: the rows that Batches holds out")
         ->type_name("FILE");
-    command->add_option("--val-labels", options->validationLabels, "Labels for validation")
+    command->add_option("--val-labels", options->validationLabels, "Labels of the rows of --val")
         ->type_name("FILE");
     command
-        ->add_option("--seed", options->seed, "Seed of the parameters, of the order of rows and of Dropout")
+        ->add_option("--seed", options->seed,
+                     "Seed of all random nodes: parameters, row order, validation split, Dropout")
         ->type_name("S");
     CLI::Option* checkpoints =
         command->add_option("--checkpoint", options->checkpoints, "Folder for checkpoints")->type_name("DIR");
     command->add_option("--every", options->every, "Steps between two checkpoints; default: an epoch")
         ->type_name("N")
         ->needs(checkpoints);
-    command->add_option("--keep", options->keep, "Checkpoints to keep; default: 3")
+    command->add_option("--keep", options->keep, "Saved states to keep; --resume uses the newest; default: 3")
         ->type_name("K")
         ->needs(checkpoints);
     command->add_flag("--resume", options->resume, "Continue from the last checkpoint")->needs(checkpoints);
     command
-        ->add_option("--early-stop", options->stopOn,
-                     "End when this metric has not improved: loss, validation-loss or accuracy")
+        ->add_option(
+            "--early-stop", options->stopOn,
+            "Stop when this metric has not improved for --patience epochs: loss, validation-loss or accuracy")
         ->type_name("METRIC")
         ->check(CLI::IsMember({"loss", "validation-loss", "accuracy"}));
     command
-        ->add_option("--patience", options->patience, "Epochs without a gain before --early-stop; default: 5")
+        ->add_option("--patience", options->patience,
+                     "Epochs without improvement before --early-stop ends the training; default: 5")
         ->type_name("N");
-    command->add_option("--report", options->report, "Write the epochs as JSON")->type_name("R.json");
+    command
+        ->add_option("--report", options->report,
+                     "Write the figures of each epoch and the loss of each step as JSON")
+        ->type_name("R.json");
     command->add_option("--export-weights", options->weights, "Write the trained parameters")
         ->type_name("W.safetensors");
-    command->add_option("-o,--output", options->output, "Write the trained graph, without its training")
+    command
+        ->add_option("-o,--output", options->output,
+                     "Write the graph with the trained weights, without backward pass and optimizer")
         ->type_name("OUT.twb");
     command
         ->add_option("--save-graph", options->graph, "Write the graph with its training, and do not run it")
@@ -451,7 +488,7 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--allow-tf32", options->allowTf32,
                       "Allow TF32 for f32 matmul and convolution on a real GPU");
-    command->add_flag("--quiet", options->quiet, "Print no epochs");
+    command->add_flag("--quiet", options->quiet, "Do not print a line per epoch");
     command->callback([options, &exit] { exit = train(*options); });
 }
 

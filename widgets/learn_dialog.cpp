@@ -92,6 +92,8 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     for (const auto& [name, title] : schedules) m_schedule->addItem(title, QString::fromLatin1(name));
     m_steps->setRange(1, 1000000000);
     m_steps->setValue(1000);
+    m_steps->setToolTip(tr("Steps after the warm-up. Step: the rate falls to a tenth after each third. "
+                           "Exponential: it falls to 1 %."));
     m_warmup->setRange(0, 1000000000);
     m_clip->setSpecialValueText(tr("Off"));
     m_problem->setWordWrap(true);
@@ -106,9 +108,9 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     form->addRow(tr("Momentum"), m_momentum);
     form->addRow(tr("Weight decay"), m_decay);
     form->addRow(tr("Schedule"), m_schedule);
-    form->addRow(tr("Steps of the schedule"), m_steps);
+    form->addRow(tr("Schedule steps"), m_steps);
     form->addRow(tr("Warm-up steps"), m_warmup);
-    form->addRow(tr("Largest gradient norm"), m_clip);
+    form->addRow(tr("Max gradient norm"), m_clip);
     auto* intro = makeLabel(tr("Adds the backward pass and the optimizer to the graph, in one module."),
                             TextRole::body, QStringLiteral("secondary"));
     intro->setWordWrap(true);
@@ -158,11 +160,12 @@ std::vector<NodeId> LearnDialog::parameters() const {
 
 void LearnDialog::check() {
     const QString problem =
-        m_loss->count() == 0
-            ? tr("The graph has no loss: a node that computes one floating number, such as ReduceMean.")
-        : m_parameters->count() == 0 ? tr("The loss depends on no parameters. Add Parameter nodes.")
-        : parameters().empty()       ? tr("Choose at least one parameter.")
-                                     : QString();
+        m_loss->count() == 0 ? tr("The graph has no loss. Add a node that computes one floating-point "
+                                  "number, such as SoftmaxCrossEntropyLoss.")
+        : m_parameters->count() == 0
+            ? tr("The loss does not depend on any parameter. Add Parameter nodes before it.")
+        : parameters().empty() ? tr("Choose at least one parameter.")
+                               : QString();
     m_problem->setText(problem);
     m_problem->setVisible(!problem.isEmpty());
     m_buttons->button(QDialogButtonBox::Ok)->setEnabled(problem.isEmpty());

@@ -29,7 +29,8 @@ void put(Json& json, const char* key, const std::optional<double>& value) {
 }
 
 std::optional<double> optionalNumber(const Json& json, const char* key) {
-    return json.contains(key) ? std::optional(json.at(key).get<double>()) : std::nullopt;
+    if (!json.contains(key)) return std::nullopt;
+    return json.at(key).is_null() ? std::nan("") : json.at(key).get<double>();
 }
 
 Json toJson(const EpochRecord& epoch) {
@@ -57,17 +58,18 @@ EpochRecord epochOf(const Json& json) {
 
 std::string stateName(std::int64_t steps) { return fmt::format("step-{:09}.safetensors", steps); }
 
-/// Removes all states but the last ones. A state that cannot be removed stays.
-void removeOld(const fs::path& folder, int keep) {
-    std::vector<fs::path> states;
+/// Removes the oldest states, but never `newest`. A state that cannot be removed stays.
+void removeOld(const fs::path& folder, const std::string& newest, int keep) {
+    std::vector<std::pair<fs::file_time_type, fs::path>> states;
     std::error_code failed;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with("step-") && name.ends_with(".safetensors")) states.push_back(entry.path());
+        if (name != newest && name.starts_with("step-") && name.ends_with(".safetensors"))
+            states.emplace_back(entry.last_write_time(failed), entry.path());
     }
     std::ranges::sort(states);
-    for (std::size_t i = 0; i + static_cast<std::size_t>(std::max(keep, 1)) < states.size(); ++i)
-        fs::remove(states[i], failed);
+    for (std::size_t i = 0; i + static_cast<std::size_t>(std::max(keep, 1)) <= states.size(); ++i)
+        fs::remove(states[i].second, failed);
 }
 
 } // namespace
@@ -99,7 +101,7 @@ void saveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint, int ke
     const std::string text = json.dump(1) + "\n";
     head.write(text.data(), text.size());
     head.commit();
-    removeOld(folder, keep);
+    removeOld(folder, state, keep);
 }
 
 bool hasCheckpoint(const fs::path& folder) {
@@ -132,10 +134,14 @@ Checkpoint loadCheckpoint(const fs::path& folder) {
         out.record.rateFactor = json.at("rate_factor").get<double>();
         for (const Json& epoch : json.at("epochs")) out.record.epochs.push_back(epochOf(epoch));
     } catch (const Json::exception&) {
-        throw Error(ErrorCode::badFile, fmt::format("{}: the checkpoint is damaged", head.string()));
+        throw Error(ErrorCode::badFile,
+                    fmt::format("{}: the checkpoint is damaged; train without --resume, into another folder",
+                                head.string()));
     }
     if (fs::path(state).has_parent_path() || state.empty())
-        throw Error(ErrorCode::badFile, fmt::format("{}: the checkpoint is damaged", head.string()));
+        throw Error(ErrorCode::badFile,
+                    fmt::format("{}: the checkpoint is damaged; train without --resume, into another folder",
+                                head.string()));
     const Safetensors tensors(folder / state);
     for (const auto& [name, type] : tensors.types()) {
         Tensor tensor = Tensor::onHost(type);

@@ -1,7 +1,7 @@
 #include "formats/data_files.h"
 
-#include "core/error.h"
 #include "backends/cpu/strided.h"
+#include "core/error.h"
 #include "formats/input_file.h"
 
 #include <fmt/format.h>
@@ -79,6 +79,14 @@ template <class T> void swapBytes(void* data, std::size_t count) {
     }
 }
 
+/// The file may have been replaced since its type was read.
+void requireType(const fs::path& path, const TensorType& type, const TensorView& out) {
+    const TensorType wanted{out.dtype, out.shape};
+    if (type != wanted)
+        throw Error(ErrorCode::badFile, fmt::format("{}: the tensor is now {}, but was {}; reload the graph",
+                                                    path.string(), type.toString(), wanted.toString()));
+}
+
 } // namespace
 
 bool IdxFile::isNamed(const fs::path& path) {
@@ -137,7 +145,7 @@ TensorType IdxFile::typeOf(const std::string& name) const {
 }
 
 void IdxFile::read(const std::string& name, const TensorView& out) const {
-    (void)typeOf(name);
+    requireType(m_path, typeOf(name), out);
     std::memcpy(out.data, m_tensor.data(), static_cast<std::size_t>(m_tensor.type().byteCount()));
 }
 
@@ -188,6 +196,10 @@ void CsvFile::parse(std::string_view text) {
             const bool isHeader = std::ranges::any_of(fields, [&](auto field) { return !numberIn(field); });
             for (std::size_t c = 0; c < fields.size(); ++c)
                 m_names.push_back(isHeader ? std::string(fields[c]) : std::to_string(c));
+            for (std::size_t c = 0; c < m_names.size(); ++c)
+                if (std::ranges::count(m_names, m_names[c]) > 1)
+                    fail(line,
+                         fmt::format("two columns have the name \"{}\"; give each its own", m_names[c]));
             if (isHeader) continue;
         }
         if (fields.size() != m_names.size())
@@ -223,6 +235,7 @@ TensorType CsvFile::typeOf(const std::string& name) const {
 }
 
 void CsvFile::read(const std::string& name, const TensorView& out) const {
+    requireType(m_path, typeOf(name), out);
     const std::vector<std::size_t> columns = columnsOf(name);
     double* to = out.as<double>();
     for (std::size_t row = 0; row < m_rows; ++row)

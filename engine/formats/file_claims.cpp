@@ -85,12 +85,15 @@ void FileClaims::write(const fs::path& path, const std::string& role, Content co
 void FileClaims::readGraph(const Graph& graph, const fs::path& folder) {
     for (const Node& node : graph.nodes()) {
         const Op* op = findOp(node.op);
-        const AttributeSpec* file = op ? op->attribute("path") : nullptr;
-        const AttributeValue* path =
-            file && file->type == AttributeType::file ? node.attributes.find("path") : nullptr;
-        const auto* text = path ? std::get_if<std::string>(path) : nullptr;
-        if (text && !text->empty() && text->find('\0') == std::string::npos)
-            add(folder / *text, fmt::format("{} \"{}\"", node.op, node.name), op->role == OpRole::sink, true);
+        if (!op) continue;
+        for (const AttributeSpec& spec : op->attributes) {
+            const AttributeValue* path =
+                spec.type == AttributeType::file ? node.attributes.find(spec.name) : nullptr;
+            const auto* text = path ? std::get_if<std::string>(path) : nullptr;
+            if (text && !text->empty() && text->find('\0') == std::string::npos)
+                add(folder / *text, fmt::format("{} \"{}\"", node.op, node.name), op->role == OpRole::sink,
+                    true);
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 #include "formats/project.h"
 #include "formats/safetensors.h"
-#include "ops/op_table.h"
 #include "training/training.h"
 
 #include <optional>
@@ -17,24 +16,29 @@ void saveWeights(const std::filesystem::path& path, const std::map<std::string, 
     writeSafetensors(path, tensors);
 }
 
+std::filesystem::path weightsOf(const std::filesystem::path& project) {
+    std::filesystem::path weights = project;
+    return weights.replace_extension(".safetensors");
+}
+
 void saveTrained(const std::filesystem::path& path, const Graph& graph,
-                 const std::map<std::string, Tensor>& parameters) {
-    std::filesystem::path weights = path;
-    weights.replace_extension(".safetensors");
+                 const std::map<std::string, Tensor>& parameters,
+                 const std::map<NodeId, std::string>& names) {
+    const std::filesystem::path weights = weightsOf(path);
     saveWeights(weights, parameters);
     DeltaBuilder builder(graph, {});
     if (const std::optional<Training> training = trainingOf(graph))
         for (const NodeId id : training->nodes) builder.removeNode(id);
     for (const Node& node : graph.nodes()) {
-        const Op* op = findOp(node.op);
-        if (!op || op->role != OpRole::source || !parameters.contains(node.name) ||
-            !builder.graph().find(node.id))
+        const auto name = names.find(node.id);
+        if (name == names.end() || !parameters.contains(name->second) || !builder.graph().find(node.id))
             continue;
         Node trained = node;
         trained.op = "File";
-        trained.attributes = {{"path", weights.filename().string() + "#" + node.name}};
+        trained.attributes = {{"path", weights.filename().string() + "#" + name->second}};
         builder.change(trained);
     }
+    setInference(builder);
     Graph trained = graph;
     trained.apply(builder.take());
     trained.apply(removeTraining(trained));

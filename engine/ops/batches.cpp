@@ -105,13 +105,19 @@ void inferBatches(InferContext& ctx) {
     const bool isHeldOut = attributes.text("split") == "validation";
     const std::int64_t usable = isHeldOut ? held : rows - held;
     const std::int64_t from = attributes.integer("first_row");
-    if (usable - from < size)
+    const char* part = isHeldOut ? "validation" : "training";
+    if (usable - from < 1)
         ctx.fail(
             "attribute", -1,
-            fmt::format(
-                "a batch of {} rows is larger than the {} part of \"{}\", which has {}; set batch_size to "
-                "{} or less",
-                size, isHeldOut ? "validation" : "training", paths[0], usable, usable - from));
+            fmt::format("the {} part of \"{}\" has no rows; set validation to a value between 0 and 1, and "
+                        "first_row to 0",
+                        part, paths[0]));
+    if (usable - from < size)
+        ctx.fail("attribute", -1,
+                 fmt::format(
+                     "a batch of {} rows is larger than the {} part of \"{}\", which has {}; set batch_size "
+                     "to {} or less",
+                     size, part, paths[0], usable, usable - from));
 }
 
 class BatchesState final : public KernelState {
@@ -122,7 +128,25 @@ public:
                         "Batches cannot read its files: this run has no project folder; save the "
                         "project first");
         for (const std::string& path : pathsOf(ctx.attributes)) files.push_back(ctx.files->rows(path));
-        order.emplace(ctx.attributes, files.at(0)->type().shape[0]);
+        if (files.at(0)->type().shape.rank() == 0)
+            throw Error(ErrorCode::badFile, "the data of Batches has no rows");
+        order.emplace(ctx.attributes, files[0]->type().shape[0]);
+    }
+
+    /// The files may have been replaced since the graph was analysed.
+    void requireFit(std::size_t output, const TensorView& out, const std::vector<std::string>& paths) const {
+        if (!out.data) return;
+        if (output >= files.size())
+            throw Error(ErrorCode::invalidArgument,
+                        "Batches has no file of labels: set its attribute labels");
+        const TensorType& type = files[output]->type();
+        bool fits = type.dtype == out.dtype && type.shape.rank() == out.shape.rank() &&
+                    type.shape[0] == files[0]->type().shape[0];
+        for (int axis = 1; fits && axis < out.shape.rank(); ++axis)
+            fits = type.shape[axis] == out.shape[axis];
+        if (!fits)
+            throw Error(ErrorCode::badFile, fmt::format("\"{}\" has changed and is now {}; reload the graph",
+                                                        paths[output], type.toString()));
     }
 
     std::vector<std::shared_ptr<const TensorRows>> files;
@@ -136,7 +160,13 @@ void batchesKernel(const KernelContext& ctx) {
     auto& state = static_cast<BatchesState&>(*kept);
     const std::int64_t size = ctx.attributes.integer("batch_size");
     const std::int64_t from = ctx.attributes.integer("first_row");
+    for (std::size_t i = 0; i < ctx.outputs.size(); ++i)
+        state.requireFit(i, ctx.outputs[i], pathsOf(ctx.attributes));
     const std::int64_t batches = (state.order->count() - from) / size;
+    if (batches < 1)
+        throw Error(ErrorCode::badFile,
+                    fmt::format("\"{}\" now has too few rows for a batch; reload the graph",
+                                pathsOf(ctx.attributes).at(0)));
     const std::vector<std::int64_t>& rows = state.order->of(ctx.iteration / batches);
     const auto first = static_cast<std::size_t>(from + ctx.iteration % batches * size);
     const std::span<const std::int64_t> taken(rows.data() + first, static_cast<std::size_t>(size));
@@ -153,22 +183,20 @@ void addBatches(std::vector<Op>& table) {
     labels.required = false;
     AttributeSpec size = integerAttribute("batch_size", 32, "Rows per batch");
     size.minimum = 1;
-    AttributeSpec held =
-        numberAttribute("validation", 0, "Share of the rows that is held out for validation");
+    AttributeSpec held = numberAttribute("validation", 0, "Fraction of the rows to hold out for validation");
     held.minimum = 0;
     held.maximum = 1;
-    AttributeSpec first =
-        integerAttribute("first_row", 0, "Rows of each epoch that are left out at its start");
+    AttributeSpec first = integerAttribute("first_row", 0, "Rows to skip at the start of each epoch");
     first.minimum = 0;
     op.attributes = {
         fileAttribute("path",
                       "The data, one row per sample: .npy, .npz#name, .safetensors#name, .csv or IDX"),
         std::move(labels),
         std::move(size),
-        flagAttribute("shuffle", true, "Another order in each epoch"),
+        flagAttribute("shuffle", true, "Shuffle the rows in each epoch"),
         integerAttribute("seed", 0, "The same seed gives the same order and the same split"),
         flagAttribute("drop_last", false,
-                      "twb train leaves out the last rows of an epoch that do not fill a batch"),
+                      "Drop the last incomplete batch of an epoch in a training; a run always drops it"),
         std::move(held),
         choiceAttribute("split", "training", {"training", "validation"}, "The part of the rows that is read"),
         std::move(first)};

@@ -262,8 +262,9 @@ Op makeStep(std::string name, std::string doc, std::string formula, double rate,
     Op op = makeUpdate(std::move(name), std::move(doc), std::move(formula), std::move(inputs),
                        std::move(updates), kernel);
     op.infer = inferStep;
-    op.attributes = {numberAttribute("lr", rate, "Learning rate if lr is not connected"),
-                     numberAttribute("weight_decay", 0, "Factor of the parameters that is subtracted")};
+    op.attributes = {
+        numberAttribute("lr", rate, "Learning rate if lr is not connected"),
+        numberAttribute("weight_decay", 0, "L2 penalty: weight_decay · parameter is added to the gradient")};
     op.tolerance = {1e-5, 1e-6};
     return op;
 }
@@ -281,11 +282,14 @@ AttributeSpec count(const char* name, std::int64_t value, const char* doc) {
     return spec;
 }
 
+constexpr const char* kDecoupled = "Decoupled weight decay: lr · weight_decay · parameter is subtracted";
+
 void addAdam(std::vector<Op>& table, const char* name, const char* doc, double weightDecay,
              HostKernel kernel) {
     Op adam = makeStep(name, doc, "m′ = β₁m + (1 − β₁)g; v′ = β₂v + (1 − β₂)g²; p′ = p − lr · m̂ / (√v̂ + eps)",
                        0.001, true, {state("exp_avg"), state("exp_avg_sq")}, kernel);
     adam.attributes[1].defaultValue = weightDecay;
+    if (weightDecay != 0) adam.attributes[1].doc = kDecoupled;
     adam.attributes.push_back(betaOf("beta1", 0.9, "Decay of the running mean of gradients"));
     adam.attributes.push_back(betaOf("beta2", 0.999, "Decay of the running mean of squares"));
     adam.attributes.push_back(numberAttribute("eps", 1e-8, "Added to the divisor to avoid a division by 0"));
@@ -300,8 +304,8 @@ void addOptimizerSteps(std::vector<Op>& table) {
     table.push_back(std::move(sgd));
 
     addAdam(table, "AdamUpdate", "A step of torch.optim.Adam, in place", 0, adamKernel<false>);
-    addAdam(table, "AdamWUpdate", "A step of torch.optim.AdamW, in place: the weight decay is separate", 0.01,
-            adamKernel<true>);
+    addAdam(table, "AdamWUpdate", "A step of torch.optim.AdamW, in place: Adam with decoupled weight decay",
+            0.01, adamKernel<true>);
 
     Op rmsProp = makeStep("RMSpropUpdate", "A step of torch.optim.RMSprop, in place",
                           "v′ = αv + (1 − α)g²; p′ = p − lr · g / (√v′ + eps)", 0.01, false,
@@ -325,6 +329,7 @@ void addOptimizerSteps(std::vector<Op>& table) {
     Op lion = makeStep("LionUpdate", "A step of Lion, in place: the sign of a running mean",
                        "p′ = p − lr · sign(β₁m + (1 − β₁)g); m′ = β₂m + (1 − β₂)g", 0.0001, false,
                        {state("exp_avg")}, lionKernel);
+    lion.attributes[1].doc = kDecoupled;
     lion.attributes.push_back(betaOf("beta1", 0.9, "Weight of the running mean in the step"));
     lion.attributes.push_back(betaOf("beta2", 0.99, "Decay of the running mean"));
     table.push_back(std::move(lion));

@@ -131,7 +131,8 @@ void Compiler::sign(Step& step) {
         .add(step.outputs.empty() ? std::string() : m_plan->values[step.outputs[0]].device.toString());
     for (const auto& [name, value] : step.attributes) {
         hash.add(name).add(toString(value));
-        if (step.op && step.op->role == OpRole::source && name == "path")
+        const AttributeSpec* spec = step.op ? step.op->attribute(name) : nullptr;
+        if (spec && spec->type == AttributeType::file && step.op->role != OpRole::sink)
             hash.add(m_plan->files ? m_plan->files->fingerprint(toString(value)) : std::string());
     }
     for (ValueId v : step.inputs) hash.add(v == kNone ? 0 : m_signature[v]);

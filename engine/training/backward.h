@@ -8,7 +8,8 @@
 
 namespace twb {
 
-/// Where the nodes of a training start on the canvas: right of the forward nodes, at the height of the highest.
+/// Where the nodes of a training start on the canvas: right of the forward nodes, at the height of the
+/// highest.
 Position besideForward(const Graph& graph);
 
 /// Adds the backward pass of a loss in reverse mode: nodes in `frame` that compute its gradients. The loss is

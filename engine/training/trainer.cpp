@@ -24,6 +24,7 @@ struct Rows {
     std::int64_t count = 0;
     std::int64_t size = 1; ///< of a batch
     bool dropsLast = false;
+    std::int64_t first = 0; ///< rows that each epoch leaves out at its start
     std::int64_t whole() const { return count / size; }
     std::int64_t rest() const { return dropsLast ? 0 : count % size; }
     bool operator==(const Rows&) const = default;
@@ -58,17 +59,10 @@ PortRef addRecord(DeltaBuilder& builder, PortRef number, DType dtype, const char
     return {at, 0};
 }
 
-/// Sets an attribute, and disconnects the input of the same name, which would win.
 void setAttribute(DeltaBuilder& builder, NodeId id, const std::string& name, AttributeValue value) {
     Node node = *builder.graph().find(id);
     node.attributes.set(name, std::move(value));
     builder.change(node);
-    const Op& op = *findOp(node.op);
-    for (std::size_t port = 0; port < op.inputs.size(); ++port) {
-        const PortRef to{id, static_cast<std::int32_t>(port)};
-        if (op.inputs[port].name != name) continue;
-        if (const auto from = builder.graph().sourceOf(to)) builder.disconnect({*from, to});
-    }
 }
 
 } // namespace
@@ -82,12 +76,17 @@ public:
         const std::optional<Training> training = trainingOf(graph);
         if (!training)
             throw Error(ErrorCode::badGraph,
-                        "the graph does not learn: name its loss with --loss, or choose Make it "
-                        "learn in the window");
-        m_training = *training;
+                        "the graph has no training: name its loss with --loss, or choose Make it learn in "
+                        "the window");
+        const Analysis analysis = analyze(m_graph, m_devices, m_options.policy, m_files.get());
+        if (!analysis.mayRun()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
+        // It may be older than the last change of the forward graph.
+        m_graph.apply(remakeBackward(m_graph, m_devices, m_files.get()));
+        m_training = trainingOf(m_graph).value();
         findBatches();
         m_main = prepare(m_graph);
         if (m_rows.rest() > 0) m_tail = prepareTail();
+        if (hasValidation()) prepareValidations();
     }
 
     std::int64_t batches() const { return m_rows.whole() + (m_rows.rest() > 0 ? 1 : 0); }
@@ -118,33 +117,31 @@ public:
         return out;
     }
 
-    Validation validate() {
+    std::optional<Validation> validate(const std::atomic<bool>* stop) {
         Validation out;
+        bool isWhole = true;
         const Rows rows = validationRows();
-        if (!m_validation) m_validation = prepareValidation(rows, 0);
         const auto add = [&](const Prepared& prepared, std::int64_t batches, std::int64_t size) {
             for (std::int64_t done = 0; done < batches;) {
                 RunOptions options;
                 options.iterations = std::min(batches - done, kRecorded);
                 options.firstIteration = done;
+                options.stop = stop;
                 const RunResult result = execute(prepared, options, forwardState());
+                isWhole = isWhole && result.iterations == options.iterations;
+                if (!isWhole) return;
                 for (const double loss : recorded(result, prepared.losses, done))
                     out.loss += loss * static_cast<double>(size);
                 if (prepared.correct)
                     for (const double correct : recorded(result, *prepared.correct, done))
-                        out.accuracy = out.accuracy.value_or(0) + correct;
+                        out.accuracy = out.accuracy.value_or(0) + correct * static_cast<double>(size);
                 done += options.iterations;
                 out.rows += options.iterations * size;
             }
         };
-        const std::int64_t whole = rows.count / rows.size;
-        const std::int64_t rest = rows.count % rows.size;
-        if (whole > 0) add(*m_validation, whole, rows.size);
-        if (rest > 0) {
-            if (!m_validationTail)
-                m_validationTail = prepareValidation({rest, rest, false}, rows.count - rest);
-            add(*m_validationTail, 1, rest);
-        }
+        if (m_validation) add(*m_validation, rows.whole(), rows.size);
+        if (m_validationTail && isWhole) add(*m_validationTail, 1, rows.rest());
+        if (!isWhole) return std::nullopt;
         out.loss /= static_cast<double>(out.rows);
         if (out.accuracy) *out.accuracy /= static_cast<double>(out.rows);
         return out;
@@ -203,21 +200,22 @@ public:
             const TensorType& type = *m_analysis.typeOf(output);
             if (saved == state.end())
                 throw Error(ErrorCode::badFile,
-                            fmt::format("{}: the checkpoint is of another graph: it has no tensor "
+                            fmt::format("{}: the checkpoint does not match this graph: it has no tensor "
                                         "\"{}\"",
                                         origin, name));
             if (saved->second.type() != type)
                 throw Error(
                     ErrorCode::badFile,
-                    fmt::format("{}: the checkpoint is of another graph: \"{}\" is {}, but {} in the graph",
-                                origin, name, saved->second.type().toString(), type.toString()));
+                    fmt::format(
+                        "{}: the checkpoint does not match this graph: \"{}\" is {}, but {} in the graph",
+                        origin, name, saved->second.type().toString(), type.toString()));
             restored[output] = onDevice(saved->second, m_analysis.find(output.node)->device);
         }
         if (place.batch >= batches() || place.batch < 0 || place.epoch < 0)
-            throw Error(
-                ErrorCode::badFile,
-                fmt::format("{}: the checkpoint is of other data: it stands at batch {}, but an epoch has {}",
-                            origin, place.batch, batches()));
+            throw Error(ErrorCode::badFile,
+                        fmt::format("{}: the checkpoint is at batch {}, but an epoch now has {} batches; "
+                                    "resume with the same data and batch size",
+                                    origin, place.batch, batches()));
         m_state = std::move(restored);
         m_place = place;
     }
@@ -225,17 +223,25 @@ public:
     std::map<std::string, Tensor> parameters() const {
         std::map<std::string, Tensor> out;
         for (const auto& [output, tensor] : m_state)
-            if (!std::ranges::binary_search(m_training.nodes, output.node))
+            if (!std::ranges::binary_search(m_training.nodes, output.node) || isAverage(output.node))
                 out[nameOf(output.node)] = ownCopy(tensor);
         return out;
     }
 
     bool isModelled() const { return m_main.plan->virtualClock; }
+    const std::map<NodeId, std::string>& names() const { return m_names; }
     const Rows& rows() const { return m_rows; }
     bool hasBatches() const { return m_hasBatches; }
     const TrainingPlace& place() const { return m_place; }
 
 private:
+    /// Of the parameters (Optimizer::averageDecay).
+    bool isAverage(NodeId source) const {
+        return std::ranges::any_of(m_graph.outgoing(source), [&](const Edge& edge) {
+            return edge.to.port == 0 && m_graph.find(edge.to.node)->op == "AverageUpdate";
+        });
+    }
+
     const std::string& nameOf(NodeId id) const { return m_names.at(id); }
 
     /// The tensor on the host, not shared with a run that will change it.
@@ -264,15 +270,25 @@ private:
         return {std::move(buffer), host.type()};
     }
 
+    /// Of a data file.
+    std::int64_t rowsOf(const std::string& path) const {
+        const TensorType type = m_files->typeOf(path);
+        if (type.shape.rank() == 0)
+            throw Error(ErrorCode::badFile, fmt::format("\"{}\" is a single number and has no rows", path));
+        return type.shape[0];
+    }
+
     void findBatches() {
         for (const Node& node : m_graph.nodes()) {
             if (node.op != "Batches" || node.disabled) continue;
             const Attributes attributes = completeAttributes(*findOp(node.op), node.attributes);
             if (attributes.text("split") != "training") continue;
-            const std::int64_t all = m_files->typeOf(attributes.text("path")).shape[0];
+            const std::int64_t all = rowsOf(attributes.text("path"));
             const auto held = static_cast<std::int64_t>(
                 std::llround(attributes.number("validation") * static_cast<double>(all)));
-            const Rows rows{all - held, attributes.integer("batch_size"), attributes.flag("drop_last")};
+            const std::int64_t first = attributes.integer("first_row");
+            const Rows rows{all - held - first, attributes.integer("batch_size"),
+                            attributes.flag("drop_last"), first};
             if (m_hasBatches && rows != m_rows)
                 throw Error(
                     ErrorCode::badGraph,
@@ -332,7 +348,7 @@ private:
             DeltaBuilder builder(m_graph, {});
             for (const NodeId id : m_batches) {
                 setAttribute(builder, id, "batch_size", m_rows.rest());
-                setAttribute(builder, id, "first_row", m_rows.count - m_rows.rest());
+                setAttribute(builder, id, "first_row", m_rows.first + m_rows.count - m_rows.rest());
             }
             Graph graph = builder.graph();
             graph.apply(remakeBackward(graph, m_devices, m_files.get()));
@@ -348,20 +364,27 @@ private:
     }
 
     Rows validationRows() const {
-        if (m_options.validationData.empty()) return {m_heldRows, std::min(m_rows.size, m_heldRows), false};
-        const std::int64_t count = m_files->typeOf(m_options.validationData).shape[0];
-        return {count, std::min(m_rows.size, count), false};
+        if (m_options.validationData.empty())
+            return {m_heldRows, std::min(m_rows.size, m_heldRows),
+                    m_rows.dropsLast && m_heldRows > m_rows.size};
+        const std::int64_t count = rowsOf(m_options.validationData);
+        return {count, std::min(m_rows.size, count), m_rows.dropsLast && count > m_rows.size};
+    }
+
+    void prepareValidations() {
+        const Rows rows = validationRows();
+        if (rows.count == 0) throw Error(ErrorCode::badFile, "the data for validation have no rows");
+        if (rows.whole() > 0) m_validation = prepareValidation(rows, 0);
+        if (rows.rest() > 0)
+            m_validationTail =
+                prepareValidation({rows.rest(), rows.rest(), false, 0}, rows.count - rows.rest());
     }
 
     /// The graph in inference, on the rows for validation from `first` on.
     Prepared prepareValidation(const Rows& rows, std::int64_t first) {
         DeltaBuilder builder(m_graph, {});
         for (const NodeId id : m_training.nodes) builder.removeNode(id);
-        for (const Node& node : m_graph.nodes()) {
-            if (!builder.graph().find(node.id)) continue;
-            const bool trains = node.op == "Dropout" || node.op == "BatchNormalization";
-            if (trains) setAttribute(builder, node.id, "training_mode", false);
-        }
+        setInference(builder);
         for (const NodeId id : m_batches) {
             setAttribute(builder, id, "batch_size", rows.size);
             setAttribute(builder, id, "first_row", first);
@@ -378,8 +401,7 @@ private:
         return finish(builder, addCorrect(builder));
     }
 
-    /// The number of rows whose highest score is that of their label; nothing if the loss is not one of
-    /// classes.
+    /// The share of the labels whose class has the highest score; nothing if the loss is not one of classes.
     std::optional<PortRef> addCorrect(DeltaBuilder& builder) const {
         const Node& loss = *builder.graph().find(m_training.loss);
         if (loss.op != "SoftmaxCrossEntropyLoss" && loss.op != "NegativeLogLikelihoodLoss")
@@ -402,7 +424,7 @@ private:
         const PortRef best = add("ArgMax", {{"axis", std::int64_t{1}}, {"keepdims", false}}, {*scores});
         const PortRef wanted = add("Cast", {{"to", std::string("i64")}}, {*labels});
         const PortRef isRight = add("Cast", {{"to", std::string("f32")}}, {add("Equal", {}, {best, wanted})});
-        return add("ReduceSum", {{"keepdims", false}}, {isRight});
+        return add("ReduceMean", {{"keepdims", false}}, {isRight});
     }
 
     /// What the forward graph reads of the state.
@@ -465,7 +487,7 @@ bool Trainer::isModelled() const noexcept { return m_impl->isModelled(); }
 TrainedSteps Trainer::run(std::int64_t most, const std::atomic<bool>* stop) {
     return m_impl->run(most, stop);
 }
-Validation Trainer::validate() { return m_impl->validate(); }
+std::optional<Validation> Trainer::validate(const std::atomic<bool>* stop) { return m_impl->validate(stop); }
 void Trainer::scaleRate(double factor) { m_impl->scaleRate(factor); }
 std::optional<double> Trainer::learningRate() const { return m_impl->learningRate(); }
 const TrainingPlace& Trainer::place() const noexcept { return m_impl->place(); }
@@ -475,5 +497,6 @@ void Trainer::restore(const TrainingPlace& place, const std::map<std::string, Te
     m_impl->restore(place, state, origin);
 }
 std::map<std::string, Tensor> Trainer::parameters() const { return m_impl->parameters(); }
+const std::map<NodeId, std::string>& Trainer::names() const noexcept { return m_impl->names(); }
 
 } // namespace twb

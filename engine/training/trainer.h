@@ -30,7 +30,7 @@ struct TrainingPlace {
 
 struct Validation {
     double loss = 0;                ///< mean over the rows
-    std::optional<double> accuracy; ///< share of rows whose highest score is that of their label
+    std::optional<double> accuracy; ///< share of the labels whose class has the highest score
     std::int64_t rows = 0;
 };
 
@@ -62,8 +62,9 @@ public:
     /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps. Throws
     /// Error with the first error of the run; the training then cannot go on.
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop = nullptr);
-    /// The loss over the rows for validation, with the graph as it is in inference.
-    Validation validate();
+    /// The loss over the rows for validation, with the graph as it is in inference. Nothing if `stop` ended
+    /// it.
+    std::optional<Validation> validate(const std::atomic<bool>* stop = nullptr);
     /// Multiplies the learning rate of the graph's schedule from now on.
     void scaleRate(double factor);
     /// The learning rate of the last step; nothing before it.
@@ -76,8 +77,11 @@ public:
     /// or has another type.
     void restore(const TrainingPlace& place, const std::map<std::string, Tensor>& state,
                  const std::string& origin);
-    /// Host copies of the parameters, by name.
+    /// Host copies of the parameters and of their moving averages, by name.
     std::map<std::string, Tensor> parameters() const;
+
+    /// The names that state() and parameters() use, by source: those of the nodes, made unique.
+    const std::map<NodeId, std::string>& names() const noexcept;
 
 private:
     class Impl;

@@ -48,6 +48,24 @@ public:
     }
     const std::vector<NodeId>& added() const noexcept { return m_added; }
 
+    /// Keeps the running mean and variance of each BatchNormalization among these nodes, if they are sources.
+    void addStatistics(const std::unordered_set<NodeId>& nodes) {
+        constexpr std::int32_t mean = 3; // input; the new value is output 1
+        for (const NodeFacts& facts : m_analysis.nodes) {
+            const bool trains = facts.op && facts.op->name == "BatchNormalization" &&
+                                nodes.contains(facts.id) && facts.attributes.flag("training_mode");
+            for (std::int32_t i = 0; trains && i < 2; ++i) {
+                const auto& from = facts.inputs.at(static_cast<std::size_t>(mean + i));
+                const NodeFacts* source = from ? m_analysis.find(from->node) : nullptr;
+                const bool isOwn = source && source->op && source->op->role == OpRole::source &&
+                                   source->device == facts.device && !isUpdated(m_builder.graph(), *from);
+                if (isOwn)
+                    add("Assign", nodeOf(from->node).name + " update", nodeOf(facts.id).lane, {},
+                        {from, PortRef{facts.id, 1 + i}}, from->node);
+            }
+        }
+    }
+
 private:
     /// The numbers that all steps on a lane share.
     struct Shared {
@@ -224,6 +242,57 @@ std::vector<NodeId> nodesIn(const Graph& graph, FrameId frame) {
     return out;
 }
 
+bool hasTrainingMode(const Node& node) {
+    return (node.op == "Dropout" || node.op == "BatchNormalization") && !node.disabled;
+}
+
+/// Sets the attribute, and disconnects the input of the same name, which would win. False if nothing changes.
+bool setTrainingMode(DeltaBuilder& builder, const Node& node, bool isOn) {
+    const Op& op = *findOp(node.op);
+    const auto named = std::ranges::find(op.inputs, "training_mode", &PortSpec::name);
+    const PortRef input{node.id, static_cast<std::int32_t>(named - op.inputs.begin())};
+    const auto from = named == op.inputs.end() ? std::nullopt : builder.graph().sourceOf(input);
+    const AttributeValue* before = node.attributes.find("training_mode");
+    const bool wasOn = before && node.attributes.flag("training_mode");
+    if (!from && wasOn == isOn) return false;
+    if (from) builder.disconnect({*from, input});
+    Node after = node;
+    after.attributes.set("training_mode", isOn);
+    builder.change(after);
+    return true;
+}
+
+/// Turns on the training mode of the nodes for which no tensor decides it. False if nothing changes.
+bool setTraining(DeltaBuilder& builder, const std::unordered_set<NodeId>& nodes) {
+    const Graph before = builder.graph(); // changes invalidate the nodes of the builder's graph
+    bool changes = false;
+    for (const Node& node : before.nodes()) {
+        if (!hasTrainingMode(node) || !nodes.contains(node.id)) continue;
+        const Op& op = *findOp(node.op);
+        const auto named = std::ranges::find(op.inputs, "training_mode", &PortSpec::name);
+        const PortRef input{node.id, static_cast<std::int32_t>(named - op.inputs.begin())};
+        if (named != op.inputs.end() && builder.graph().sourceOf(input)) continue;
+        changes = setTrainingMode(builder, node, true) || changes;
+    }
+    return changes;
+}
+
+/// The nodes on whose floating tensors a node depends, and the node itself.
+std::unordered_set<NodeId> upstreamOf(const Analysis& analysis, NodeId node) {
+    std::vector<NodeId> open{node};
+    std::unordered_set<NodeId> seen{node};
+    while (!open.empty()) {
+        const NodeFacts* facts = analysis.find(open.back());
+        open.pop_back();
+        if (!facts) continue;
+        for (const auto& from : facts->inputs) {
+            const auto& type = from ? analysis.typeOf(*from) : std::nullopt;
+            if (type && isFloating(type->dtype) && seen.insert(from->node).second) open.push_back(from->node);
+        }
+    }
+    return seen;
+}
+
 void requireParameters(const Graph& graph, const Analysis& analysis, std::span<const NodeId> parameters) {
     if (parameters.empty())
         throw Error(ErrorCode::badGraph,
@@ -236,7 +305,8 @@ void requireParameters(const Graph& graph, const Analysis& analysis, std::span<c
         if (!facts->op || facts->op->role != OpRole::source)
             throw Error(
                 ErrorCode::badGraph,
-                fmt::format("{} cannot be a parameter: it is no source such as Parameter or File", name));
+                fmt::format("{} cannot be a parameter: it is not a source node such as Parameter or File",
+                            name));
         if (!type || !type->isKnown() || !isFloating(type->dtype))
             throw Error(ErrorCode::badGraph,
                         fmt::format("{} cannot be a parameter: it must be floating, but is {}", name,
@@ -248,7 +318,10 @@ void requireParameters(const Graph& graph, const Analysis& analysis, std::span<c
                             "after the parameter",
                             name, twb::name(type->dtype)));
         if (isUpdated(graph, {id, 0}))
-            throw Error(ErrorCode::badGraph, fmt::format("{} is updated already", name));
+            throw Error(
+                ErrorCode::badGraph,
+                fmt::format("another node already updates {}; remove that update, or choose other parameters",
+                            name));
     }
 }
 
@@ -266,48 +339,38 @@ std::string_view optimizerOp(std::string_view name) {
 std::optional<Training> trainingOf(const Graph& graph) {
     for (const Frame& frame : graph.frames()) {
         if (frame.loss == NodeId::none || frame.parent == FrameId::none || !graph.find(frame.loss)) continue;
-        return Training{frame.parent, frame.id, frame.loss, nodesIn(graph, frame.parent)};
+        Training training{frame.parent, frame.id, frame.loss, nodesIn(graph, frame.parent)};
+        if (!std::ranges::binary_search(training.nodes, frame.loss)) return training;
     }
     return std::nullopt;
 }
 
 std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, NodeId loss) {
-    std::vector<NodeId> open{loss};
-    std::unordered_set<NodeId> seen{loss};
     std::vector<NodeId> out;
-    bool hasParameters = false;
-    while (!open.empty()) {
-        const NodeFacts* facts = analysis.find(open.back());
-        open.pop_back();
-        if (!facts) continue;
-        const std::optional<TensorType>& type = analysis.typeOf({facts->id, 0});
-        if (facts->op && facts->op->role == OpRole::source && type && isFloating(type->dtype)) {
-            const Node& node = *graph.find(facts->id);
-            const bool isParameter = node.op == "Parameter";
-            if (isParameter && !hasParameters) {
-                hasParameters = true;
-                out.clear();
-            }
-            const bool isWeight = type->shape.rank() > 0 && foldedInto(graph, node).has_value();
-            if (isParameter || (!hasParameters && isWeight)) out.push_back(facts->id);
-            continue;
-        }
-        for (const auto& from : facts->inputs) {
-            const auto& input = from ? analysis.typeOf(*from) : std::nullopt;
-            if (input && isFloating(input->dtype) && seen.insert(from->node).second)
-                open.push_back(from->node);
-        }
+    std::vector<NodeId> weights;
+    for (const NodeId id : upstreamOf(analysis, loss)) {
+        const NodeFacts* facts = analysis.find(id);
+        const std::optional<TensorType>& type = analysis.typeOf({id, 0});
+        if (!facts->op || facts->op->role != OpRole::source || !type || !isFloating(type->dtype)) continue;
+        const Node& node = *graph.find(id);
+        if (node.op == "Parameter") out.push_back(id);
+        if (type->shape.rank() > 0 && foldedInto(graph, node)) weights.push_back(id);
     }
+    if (out.empty()) out = std::move(weights);
     std::ranges::sort(out);
     return out;
 }
 
-Delta makeTraining(const Graph& graph, const Analysis& analysis, NodeId loss,
+Delta makeTraining(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
                    std::span<const NodeId> parameters, const Optimizer& optimizer) {
     if (trainingOf(graph))
-        throw Error(ErrorCode::badGraph, "the graph learns already; remove its training first");
-    requireParameters(graph, analysis, parameters);
+        throw Error(ErrorCode::badGraph, "the graph already has a training; remove it first");
     DeltaBuilder builder(graph, "Make it learn");
+    const auto analyzed = [&] { return analyze(builder.graph(), devices, graph.info().policy, files); };
+    Analysis analysis = analyzed();
+    requireParameters(graph, analysis, parameters);
+    const std::unordered_set<NodeId> upstream = upstreamOf(analysis, loss);
+    if (setTraining(builder, upstream)) analysis = analyzed();
     Frame outer;
     outer.title = "Training";
     outer.collapsed = true;
@@ -321,12 +384,38 @@ Delta makeTraining(const Graph& graph, const Analysis& analysis, NodeId loss,
     const std::vector<PortRef> gradients = addBackward(builder, analysis, {loss, 0}, parameters, backward);
     OptimizerWriter writer(builder, analysis, optimizer, frame);
     writer.write(parameters, gradients);
+    writer.addStatistics(upstream);
     Position origin = besideForward(graph);
     origin.y += kBelow;
     for (const Change<Node>& change : arrange(builder.graph(), writer.added(), origin).nodes)
         builder.change(*change.after);
     return builder.take();
 }
+
+void setInference(DeltaBuilder& builder) {
+    const Graph before = builder.graph(); // changes invalidate the nodes of the builder's graph
+    for (const Node& node : before.nodes())
+        if (hasTrainingMode(node)) setTrainingMode(builder, node, false);
+}
+
+namespace {
+
+/// Moves the inputs of a variadic op to its first ports.
+void closeGaps(DeltaBuilder& builder, NodeId id) {
+    const std::vector<std::optional<PortRef>> before = builder.graph().inputs(id);
+    std::int32_t next = 0;
+    for (std::size_t port = 0; port < before.size(); ++port) {
+        const PortRef to{id, static_cast<std::int32_t>(port)};
+        if (!before[port]) continue;
+        if (next != to.port) {
+            builder.disconnect({*before[port], to});
+            builder.connect({*before[port], {id, next}});
+        }
+        ++next;
+    }
+}
+
+} // namespace
 
 bool touchesForward(const Graph& graph, const Delta& delta) {
     const bool learns = std::ranges::any_of(graph.frames(), [](const Frame& frame) {
@@ -364,15 +453,21 @@ Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorF
         }
         builder.removeNode(id);
     }
-    // Parameters that were removed leave their optimizer's nodes behind.
+    const Analysis analysis = analyze(builder.graph(), devices, graph.info().policy, files);
+    const std::unordered_set<NodeId> upstream = upstreamOf(analysis, training->loss);
     std::vector<NodeId> parameters;
     for (const auto& [parameter, ports] : readers)
-        if (graph.find(parameter)) parameters.push_back(parameter);
-    for (const NodeId id : nodesIn(graph, training->frame)) {
-        const Node* node = builder.graph().find(id);
-        if (node && node->forward != NodeId::none && !graph.find(node->forward)) builder.removeNode(id);
+        if (upstream.contains(parameter)) parameters.push_back(parameter);
+    // Parameters that no longer reach the loss leave their optimizer's nodes behind.
+    for (const NodeId id : nodesIn(builder.graph(), training->frame)) {
+        const Node& node = *builder.graph().find(id);
+        const bool isIdle = node.op == "Assign" && !builder.graph().sourceOf({id, 1}); // its node was removed
+        const bool isLeft = node.forward != NodeId::none && readers.contains(node.forward) &&
+                            !upstream.contains(node.forward);
+        if (isIdle || isLeft) builder.removeNode(id);
     }
-    const Analysis analysis = analyze(builder.graph(), devices, graph.info().policy, files);
+    for (const NodeId id : nodesIn(builder.graph(), training->frame))
+        if (findOp(builder.graph().find(id)->op)->isVariadic()) closeGaps(builder, id);
     const std::vector<PortRef> gradients =
         addBackward(builder, analysis, {training->loss, 0}, parameters, training->backward);
     for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -394,6 +489,7 @@ Graph inferenceGraph(const Graph& graph, const TensorFiles* files) {
     Graph out = graph;
     out.apply(removeTraining(graph));
     DeltaBuilder builder(out, {});
+    setInference(builder);
     UniqueNames names(out);
     for (const Node& node : out.nodes()) {
         if (node.op != "Batches" || !files) continue;
@@ -401,6 +497,7 @@ Graph inferenceGraph(const Graph& graph, const TensorFiles* files) {
         std::map<std::int32_t, NodeId> inputs; // by output of the Batches
         for (const Edge& edge : out.outgoing(node.id)) {
             const char* path = edge.from.port == 0 ? "path" : "labels";
+            if (!attributes.has(path)) continue;
             const auto [known, isNew] = inputs.try_emplace(edge.from.port);
             if (isNew) {
                 const TensorType type = files->typeOf(attributes.text(path));

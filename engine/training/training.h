@@ -42,10 +42,15 @@ std::optional<Training> trainingOf(const Graph& graph);
 std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, NodeId loss);
 
 /// Lets parameters learn: adds the backward pass of a loss and the steps of an optimizer, in a collapsed
-/// frame. The optimizer's state stands on its parameter's lane. Throws Error(badGraph) like addBackward(), if
-/// there is no parameter, or if the graph learns already.
-Delta makeTraining(const Graph& graph, const Analysis& analysis, NodeId loss,
+/// frame. The optimizer's state stands on its parameter's lane. As torch.nn.Module.train() does, it sets
+/// training_mode of the Dropout and BatchNormalization nodes on which the loss depends; running means and
+/// variances that come from sources are updated. Throws Error(badGraph) like addBackward(), if there is no
+/// parameter, or if the graph learns already.
+Delta makeTraining(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
                    std::span<const NodeId> parameters, const Optimizer& optimizer);
+
+/// Clears training_mode of all Dropout and BatchNormalization nodes, as torch.nn.Module.eval() does.
+void setInference(DeltaBuilder& builder);
 
 /// Whether a change of a graph that learns touches its forward part, so that the backward pass has to be made
 /// again. `graph`: after the change.
@@ -55,8 +60,8 @@ bool touchesForward(const Graph& graph, const Delta& delta);
 /// addBackward().
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files);
 
-/// The graph as it is used after its training, for exports: without the training, and with an Input in the place
-/// of each Batches node. `files`: for the types of the batches.
+/// The graph as it is used after its training, for exports: without the training, and with an Input in the
+/// place of each Batches node. `files`: for the types of the batches.
 Graph inferenceGraph(const Graph& graph, const TensorFiles* files);
 
 /// Removes the training; the parameters keep their initial values.

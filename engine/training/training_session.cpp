@@ -76,11 +76,11 @@ TrainedSteps TrainingSession::advance(std::int64_t most, const std::atomic<bool>
     m_record.seconds += static_cast<double>(steps.clockNs) * 1e-9;
     const double wanted = kAdvanceSeconds * static_cast<double>(count) / std::max(seconds, 1e-9);
     m_most = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e9)), 1, 4 * m_most);
-    if (steps.endsEpoch) endEpoch(steps.rows > 0);
+    if (steps.endsEpoch) endEpoch(steps.rows > 0, stop);
     return steps;
 }
 
-void TrainingSession::endEpoch(bool hasRows) {
+void TrainingSession::endEpoch(bool hasRows, const std::atomic<bool>* stop) {
     EpochRecord epoch;
     epoch.epoch = m_trainer.place().epoch;
     epoch.steps = m_trainer.place().steps;
@@ -89,9 +89,10 @@ void TrainingSession::endEpoch(bool hasRows) {
     epoch.seconds = m_record.seconds;
     epoch.rate = m_trainer.learningRate();
     if (m_trainer.hasValidation()) {
-        const Validation validation = m_trainer.validate();
-        epoch.validationLoss = validation.loss;
-        epoch.accuracy = validation.accuracy;
+        if (const std::optional<Validation> validation = m_trainer.validate(stop)) {
+            epoch.validationLoss = validation->loss;
+            epoch.accuracy = validation->accuracy;
+        }
     }
     m_record.rows = 0;
     m_record.rowLoss = m_record.seconds = 0;

@@ -63,7 +63,7 @@ public:
     Metric metric() const noexcept { return m_metric; }
 
 private:
-    void endEpoch(bool hasRows);
+    void endEpoch(bool hasRows, const std::atomic<bool>* stop);
     std::int64_t epochsWithoutGain() const noexcept;
 
     Trainer& m_trainer;

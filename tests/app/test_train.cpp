@@ -120,7 +120,7 @@ private Q_SLOTS:
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         const Ended ended = Program::wait(process);
         QCOMPARE(ended.exit, 130);
-        QVERIFY(ended.err.endsWith("net.twb: cancelled; continue with --resume\n"));
+        QVERIFY(ended.err.endsWith("net.twb: cancelled; continue with --checkpoint DIR --resume\n"));
         QCOMPARE(twb.json("r.json").at("status"), "cancelled");
         QVERIFY(QDir(twb.file("saved")).entryList({"*.safetensors"}).size() <= 3);
     }
@@ -139,9 +139,9 @@ private Q_SLOTS:
             << QStringList{"--loss", "loss", "--optimizer", "sdg"} << 2
             << "\"sdg\" is not an optimizer; there are sgd, adam, adamw, rmsprop, adagrad, lion";
         QTest::newRow("setting") << QStringList{"--loss", "loss", "--nesterov"} << 2
-                                 << "--nesterov: AdamWUpdate has no such setting";
+                                 << "--nesterov: the optimizer adamw (the default) has no such setting";
         QTest::newRow("parameter") << QStringList{"--loss", "loss", "--parameters", "scores"} << 3
-                                   << "Gemm \"scores\" cannot be a parameter: it is no source";
+                                   << "Gemm \"scores\" cannot be a parameter: it is not a source node";
         QTest::newRow("batch")
             << QStringList{"--loss", "loss", "--batch", "500"} << 3
             << "a batch of 500 rows is larger than the training part of \"x.npy\", which has 96";

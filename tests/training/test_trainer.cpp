@@ -52,7 +52,8 @@ struct Clouds {
     Graph learning(const Optimizer& optimizer = {}) const {
         const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, files.get());
         Graph graph = g.graph();
-        graph.apply(makeTraining(graph, analysis, loss, parametersOf(graph, analysis, loss), optimizer));
+        graph.apply(makeTraining(graph, simulatedMap(), files.get(), loss,
+                                 parametersOf(graph, analysis, loss), optimizer));
         return graph;
     }
 
@@ -111,7 +112,7 @@ private Q_SLOTS:
         const std::vector<double> losses = train(trainer, 40);
         QCOMPARE(losses.size(), std::size_t{200});
         QVERIFY(losses.back() < 0.5 * losses.front());
-        const Validation validation = trainer.validate();
+        const Validation validation = trainer.validate().value();
         QCOMPARE(validation.rows, std::int64_t{24});
         QVERIFY(validation.accuracy.value() > 0.9);
         QCOMPARE(trainer.learningRate().value(), double{0.05F});
@@ -204,23 +205,22 @@ private Q_SLOTS:
         const Clouds clouds;
         QVERIFY(refusal([&] {
                     Trainer(clouds.g.graph(), simulatedMap(), clouds.files, {});
-                }).contains("the graph does not learn"));
+                }).contains("the graph has no training"));
         Trainer trainer(clouds.learning(), simulatedMap(), clouds.files, {});
-        QCOMPARE(refusal([&] { trainer.restore({}, {}, "checkpoint"); }),
-                 QStringLiteral("checkpoint: the checkpoint is of another graph: it has no tensor \"w\""));
+        QCOMPARE(
+            refusal([&] { trainer.restore({}, {}, "checkpoint"); }),
+            QStringLiteral("checkpoint: the checkpoint does not match this graph: it has no tensor \"w\""));
         (void)trainer.run(1);
         auto state = trainer.state();
-        QCOMPARE(
-            refusal([&] {
-                trainer.restore({0, 99, 0}, state, "checkpoint");
-            }),
-            QStringLiteral(
-                "checkpoint: the checkpoint is of other data: it stands at batch 99, but an epoch has 6"));
+        QCOMPARE(refusal([&] {
+                     trainer.restore({0, 99, 0}, state, "checkpoint");
+                 }),
+                 QStringLiteral("checkpoint: the checkpoint is at batch 99, but an epoch now has 6 batches; "
+                                "resume with the same data and batch size"));
         state["b"] = tensorOf(DType::f32, {4}, {1, 2, 3, 4});
-        QCOMPARE(
-            refusal([&] { trainer.restore({}, state, "checkpoint"); }),
-            QStringLiteral(
-                "checkpoint: the checkpoint is of another graph: \"b\" is f32 4, but f32 3 in the graph"));
+        QCOMPARE(refusal([&] { trainer.restore({}, state, "checkpoint"); }),
+                 QStringLiteral("checkpoint: the checkpoint does not match this graph: \"b\" is f32 4, but "
+                                "f32 3 in the graph"));
     }
 
     void badDataIsNamed() {
@@ -280,9 +280,46 @@ private Q_SLOTS:
         QVERIFY(train(trainer, 10).back() < 1);
     }
 
+    /// As torch.nn.Module.train(): batches are normalised by their own moments, whose running means the
+    /// validation reads.
+    void batchNormalizationKeepsItsRunningMoments() {
+        Clouds clouds("cpu", {{"batch_size", std::int64_t{16}}, {"validation", 0.25}});
+        GraphMaker& g = clouds.g;
+        const NodeId scale = g.node("Parameter", "scale", "cpu",
+                                    {{"shape", Ints{3}}, {"init", std::string("constant")}, {"value", 1.0}});
+        const NodeId shift = g.node("Parameter", "shift", "cpu", {{"shape", Ints{3}}});
+        const NodeId mean = g.node("Zeros", "running mean", "cpu", {{"shape", Ints{3}}});
+        const NodeId variance = g.node("Ones", "running var", "cpu", {{"shape", Ints{3}}});
+        const NodeId normalized =
+            g.node("BatchNormalization", "bn", "cpu", {}, {clouds.scores, scale, shift, mean, variance});
+        const NodeId dropped = g.node("Dropout", "dropout", "cpu", {{"ratio", 0.1}}, {normalized});
+        g.connect(dropped, clouds.loss, 0);
+        const Graph graph = clouds.learning(adam());
+        QVERIFY(graph.find(normalized)->attributes.flag("training_mode"));
+        QVERIFY(graph.find(dropped)->attributes.flag("training_mode"));
+        Trainer trainer(graph, simulatedMap(), clouds.files, {});
+        train(trainer, 30);
+        const auto state = trainer.state();
+        QVERIFY(state.contains("running mean") && state.contains("running var"));
+        QVERIFY(valuesOf(state.at("running mean")) != std::vector<double>(3, 0));
+        QVERIFY(trainer.validate()->accuracy.value() > 0.9);
+        const Graph inference = inferenceGraph(graph, clouds.files.get());
+        QVERIFY(!inference.find(normalized)->attributes.flag("training_mode"));
+        QVERIFY(!analyze(inference, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
+        // Without its node, the running moments are no longer updated.
+        DeltaBuilder builder(graph, "Remove bn");
+        builder.removeNode(normalized);
+        builder.connect({{clouds.scores, 0}, {dropped, 0}});
+        Graph without = builder.graph();
+        without.apply(remakeBackward(without, simulatedMap(), clouds.files.get()));
+        QVERIFY(!analyze(without, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
+    }
+
     void aRemovedParameterLeavesWithItsOptimizer() {
         const Clouds clouds;
-        Graph graph = clouds.learning(adam());
+        Optimizer optimizer = adam();
+        optimizer.clipNorm = 1;
+        Graph graph = clouds.learning(optimizer);
         DeltaBuilder builder(graph, "Remove bias");
         builder.removeNode(clouds.b);
         graph.apply(builder.take());

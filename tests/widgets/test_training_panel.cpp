@@ -55,14 +55,14 @@ private Q_SLOTS:
     void aTrainingRunsToItsEnd() {
         const auto window = windowWith(kLearns);
         auto* panel = window->findChild<TrainingPanel*>();
-        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph can learn.")));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has a training.")));
         find<QSpinBox>(*window, "epochs")->setValue(3);
         click(*window, "train");
         QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 30'000);
         const QString facts = factsOf(*window);
         QVERIFY2(facts.contains(QStringLiteral("3 of 3")), qPrintable(facts));
         QVERIFY(facts.contains(QStringLiteral("Validation loss")) &&
-                facts.contains(QStringLiteral("Accuracy")) && facts.contains(QStringLiteral("Best epoch")));
+                facts.contains(QStringLiteral("accuracy")) && facts.contains(QStringLiteral("Best epoch")));
         const QByteArray csv = panel->csv();
         QCOMPARE(csv.count('\n'), 1 + 3 * 36); // 1,150 rows in batches of 32
         QVERIFY(csv.startsWith("step,loss,epoch,validation_loss,accuracy,lr\n1,"));
@@ -98,7 +98,7 @@ private Q_SLOTS:
         QTRY_VERIFY(window->findChild<TrainingPanel*>()->csv().count('\n') > 1);
         window->load(sourcePath(kDigits));
         QCOMPARE(window->findChild<TrainingPanel*>()->csv().count('\n'), 1);
-        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph does not learn yet.")));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has no training.")));
         QVERIFY(!find<QPushButton>(*window, "train")->isEnabled());
     }
 
@@ -178,7 +178,7 @@ private Q_SLOTS:
         action(*window, QStringLiteral("Remove training"))->trigger();
         QVERIFY(!trainingOf(window->document().graph()));
         QVERIFY(!window->document().analysis().hasErrors());
-        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph does not learn yet.")));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has no training.")));
     }
 };
 

@@ -21,14 +21,14 @@ void TrainingActions::fill(QMenu& menu) {
 
 void TrainingActions::makeItLearn() {
     if (trainingOf(m_document.graph())) {
-        m_editor.say(tr("The graph learns already. Remove its training first."), Severity::warning);
+        m_editor.say(tr("The graph already has a training. Remove it first."), Severity::warning);
         return;
     }
     LearnDialog dialog(m_document, &m_window);
     if (dialog.exec() != QDialog::Accepted) return;
     m_editor.attempt(tr("Cannot make the graph learn"), [&] {
-        m_editor.edit(makeTraining(m_document.graph(), m_document.analysis(), dialog.loss(),
-                                   dialog.parameters(), dialog.optimizer()));
+        m_editor.edit(makeTraining(m_document.graph(), m_document.devices(), m_document.files().get(),
+                                   dialog.loss(), dialog.parameters(), dialog.optimizer()));
     });
 }
 

@@ -271,14 +271,19 @@ void TrainingPanel::refreshControls() {
     m_go->setText(state == State::running  ? tr("Pause")
                   : state == State::paused ? tr("Resume")
                                            : tr("Train"));
+    const QString what = state == State::running  ? tr("Pause the training")
+                         : state == State::paused ? tr("Continue the training")
+                                                  : tr("Train the parameters from their initial values");
+    m_go->setToolTip(what);
+    m_go->setAccessibleName(what);
     m_go->setEnabled(learns || isActive);
     m_stop->setEnabled(isActive);
     m_epochs->setEnabled(!isActive);
     m_weights->setEnabled(m_training.hasParameters());
     m_pages->setCurrentIndex(hasCourse ? 1 : 0);
     m_learn->setVisible(!learns);
-    m_empty->setText(learns ? tr("This graph can learn. Choose Train to start.")
-                            : tr("This graph does not learn yet. Choose its loss and an optimizer first."));
+    m_empty->setText(learns ? tr("This graph has a training. Choose Train to start it.")
+                            : tr("This graph has no training. Choose a loss and an optimizer first."));
 }
 
 void TrainingPanel::refreshFacts() {
@@ -293,7 +298,7 @@ void TrainingPanel::refreshFacts() {
     if (!record.epochs.empty()) {
         const EpochRecord& last = record.epochs.back();
         if (last.validationLoss) add(tr("Validation loss"), figure(*last.validationLoss));
-        if (last.accuracy) add(tr("Accuracy"), tr("%1 %").arg(100 * *last.accuracy, 0, 'f', 2));
+        if (last.accuracy) add(tr("Validation accuracy"), tr("%1 %").arg(100 * *last.accuracy, 0, 'f', 2));
         if (last.rate) add(tr("Learning rate"), figure(*last.rate));
         if (last.rows > 0 && last.seconds > 0)
             add(m_training.isModelled() ? tr("Samples/s, modelled") : tr("Samples/s"),
@@ -329,7 +334,7 @@ void TrainingPanel::exportWeights() {
 }
 
 void TrainingPanel::exportCsv() {
-    write(tr("Export the course of the training"), tr("CSV (*.csv)"), QStringLiteral("-training.csv"),
+    write(tr("Export the training history"), tr("CSV (*.csv)"), QStringLiteral("-training.csv"),
           [this](const QString& path) {
               const QByteArray text = csv();
               AtomicFile file(path.toStdString());
