@@ -158,11 +158,6 @@ void MainWindow::buildPanels() {
     m_bottom->addPage(m_transfers, QStringLiteral("transfers"), tr("Transfers"), m_transfers->switches());
     m_bottom->addPage(new TimelinePanel(m_document, m_runs), QStringLiteral("timeline"), tr("Timeline"));
     m_bottom->addPage(new MemoryPanel(m_document, m_runs), QStringLiteral("memory"), tr("Memory"));
-    auto* training = new TrainingPanel(m_document, m_training);
-    m_bottom->addPage(training, QStringLiteral("training"), tr("Training"), training->controls());
-    connect(training, &TrainingPanel::learnRequested, this, [this] { m_learning->makeItLearn(); });
-    connect(training, &TrainingPanel::failed, this,
-            [this](const QString& title, const QString& sentence) { m_editor->showError(title, sentence); });
     m_bottom->addPage(m_problems, QStringLiteral("problems"), tr("Problems"));
     m_bottom->addPage(m_log, QStringLiteral("log"), tr("Log"));
     m_bottom->addPage(new NodeTable(m_document, m_runs), QStringLiteral("nodes"), tr("Nodes"));
@@ -172,6 +167,11 @@ void MainWindow::buildPanels() {
     history->setEmptyLabel(tr("As opened"));
     history->setToolTip(tr("All changes since the graph was opened. Click one to go back or forward to it."));
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
+    auto* training = new TrainingPanel(m_document, m_training);
+    m_bottom->addPage(training, QStringLiteral("training"), tr("Training"), training->controls());
+    connect(training, &TrainingPanel::learnRequested, this, [this] { m_learning->makeItLearn(); });
+    connect(training, &TrainingPanel::failed, this,
+            [this](const QString& title, const QString& sentence) { m_editor->showError(title, sentence); });
     auto* breakpoints = new BreakpointsPanel(m_document, m_runs);
     m_bottom->addPage(breakpoints, QStringLiteral("breakpoints"), tr("Breakpoints"));
     m_bottom->setTabVisible(breakpoints, false); // shown with the first breakpoint

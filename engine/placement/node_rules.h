@@ -19,8 +19,9 @@ public:
     /// `analysis` receives the diagnostics and has the facts of other nodes.
     NodeRules(const Graph& graph, const Bodies& bodies, const DeviceMap& devices, const TensorFiles* files,
               Analysis& analysis)
-        : m_graph(graph), m_bodies(bodies), m_devices(devices), m_files(files), m_out(analysis), m_rule(graph, devices, m_out),
-          m_bodyRule(graph, bodies, m_out), m_disabledRule(graph, bodies, m_out) {}
+        : m_graph(graph), m_bodies(bodies), m_devices(devices), m_files(files), m_out(analysis),
+          m_rule(graph, devices, m_out), m_bodyRule(graph, bodies, m_out),
+          m_disabledRule(graph, bodies, m_out) {}
 
     /// Completes the facts of a node, whose id and rank are set, and adds its diagnostics. The fixes of a
     /// device mismatch come later from DeviceRule::addFixes(), which also needs the node's consumers.

@@ -489,7 +489,7 @@ Graph inferenceGraph(const Graph& graph, const TensorFiles* files) {
     Graph out = graph;
     out.apply(removeTraining(graph));
     DeltaBuilder builder(out, {});
-    setInference(builder);
+    if (trainingOf(graph)) setInference(builder);
     UniqueNames names(out);
     for (const Node& node : out.nodes()) {
         if (node.op != "Batches" || !files) continue;

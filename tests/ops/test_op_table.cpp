@@ -104,7 +104,8 @@ void TestOpTable::rolesAreRight() {
     for (const Op& op : opTable()) {
         if (op.role == OpRole::source) QVERIFY(op.inputs.empty() && op.outputs.size() == 1);
         if (op.role == OpRole::sink) QVERIFY(op.inputs.size() == 1 && op.outputs.empty());
-        if (op.role == OpRole::compute) QVERIFY((!op.inputs.empty() || op.readsIteration) && !op.outputs.empty());
+        if (op.role == OpRole::compute)
+            QVERIFY((!op.inputs.empty() || op.readsIteration) && !op.outputs.empty());
     }
     for (const char* name : {"Add", "Sub", "Mul", "Div", "Pow", "Equal", "Where"})
         QVERIFY(findOp(name)->elementwise);

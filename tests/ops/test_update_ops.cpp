@@ -248,7 +248,8 @@ void TestUpdateOps::schedules_data() {
     QTest::newRow("exponential") << "exponential" << QList<double>{0.1, 0.0125, 0.003125, 0.0001953125};
     QTest::newRow("cosine") << "cosine"
                             << QList<double>{0.1, 0.079389262614623657, 0.05, 0.0024471741852423179};
-    QTest::newRow("one_cycle") << "one_cycle" << QList<double>{0.004, 0.09504846320134738, 0.06112620219362893, 4e-7};
+    QTest::newRow("one_cycle") << "one_cycle"
+                               << QList<double>{0.004, 0.09504846320134738, 0.06112620219362893, 4e-7};
 }
 
 void TestUpdateOps::schedules() {

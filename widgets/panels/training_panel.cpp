@@ -228,7 +228,7 @@ QWidget* TrainingPanel::makeControls() {
     auto* menu = new QMenu(more);
     m_weights = menu->addAction(tr("Export weights…"), this, &TrainingPanel::exportWeights);
     menu->addAction(tr("Export CSV…"), this, &TrainingPanel::exportCsv);
-    menu->addAction(tr("Export image…"), this, &TrainingPanel::exportPicture);
+    menu->addAction(tr("Export plot…"), this, &TrainingPanel::exportPicture);
     more->setMenu(menu);
     connect(m_go, &QPushButton::clicked, this, &TrainingPanel::toggle);
     connect(m_stop, &QPushButton::clicked, &m_training, &TrainingRun::stop);
