@@ -13,7 +13,7 @@ TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, Graph
     : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
 
 void TrainingActions::fill(QMenu& menu) {
-    addAction(menu, tr("&Make it learn…"), QKeySequence(tr("Ctrl+Shift+B")), [this] { makeItLearn(); });
+    addAction(menu, tr("&Make it learn…"), QKeySequence(tr("Ctrl+Alt+Shift+B")), [this] { makeItLearn(); });
     addAction(menu, tr("Go to &gradient or forward node"), QKeySequence(tr("Ctrl+Shift+F")),
               [this] { goToPartner(); });
     addAction(menu, tr("&Remove training"), QKeySequence(tr("Ctrl+Alt+Shift+L")), [this] { remove(); });
