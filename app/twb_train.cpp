@@ -4,7 +4,6 @@
 #include "app/settings.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
-#include "formats/atomic_file.h"
 #include "formats/checkpoint.h"
 #include "formats/file_claims.h"
 #include "formats/npy.h"
@@ -118,12 +117,6 @@ Optimizer optimizerOf(const TrainCommand& command, const Graph& graph, const Ten
     return out;
 }
 
-void setAttribute(DeltaBuilder& builder, NodeId id, const char* name, AttributeValue value) {
-    Node node = *builder.graph().find(id);
-    node.attributes.set(name, std::move(value));
-    builder.change(node);
-}
-
 /// Sets the batch size, the seeds and the learning rate.
 void applyNumbers(Graph& graph, const TrainCommand& command) {
     DeltaBuilder builder(graph, {});
@@ -132,12 +125,12 @@ void applyNumbers(Graph& graph, const TrainCommand& command) {
         const Op* op = findOp(node.op);
         if (!op) continue;
         if (command.batch && node.op == "Batches")
-            setAttribute(builder, node.id, "batch_size", *command.batch);
-        if (command.rate && node.op == "LearningRate") setAttribute(builder, node.id, "lr", *command.rate);
+            builder.setAttribute(node.id, "batch_size", *command.batch);
+        if (command.rate && node.op == "LearningRate") builder.setAttribute(node.id, "lr", *command.rate);
         const bool isRandom = op->attribute("seed") && node.op != "Input";
         if (command.seed && isRandom) {
             constexpr std::int64_t distance = 1000003; // between the seeds of two nodes of a run
-            setAttribute(builder, node.id, "seed", *command.seed + distance * count++);
+            builder.setAttribute(node.id, "seed", *command.seed + distance * count++);
         }
     }
     graph.apply(builder.take());
@@ -198,27 +191,13 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
               {"status", isCancelled ? "cancelled" : "finished"},
               {"modelled", isModelled},
               {"epochs", Json::array()}};
-    for (const EpochRecord& epoch : record.epochs) {
-        Json one{{"epoch", epoch.epoch}, {"steps", epoch.steps}, {"loss", epoch.loss}};
-        if (epoch.validationLoss) one["validation_loss"] = *epoch.validationLoss;
-        if (epoch.accuracy) one["accuracy"] = *epoch.accuracy;
-        if (epoch.rate) one["lr"] = *epoch.rate;
-        one["rows"] = epoch.rows;
-        one["seconds"] = epoch.seconds;
-        json["epochs"].push_back(std::move(one));
-    }
+    for (const EpochRecord& epoch : record.epochs) json["epochs"].push_back(toJson(epoch));
     json["losses"] = losses;
     if (record.epochs.empty()) return json;
     const EpochRecord& best = *bestEpoch(record, metric);
     json["best"] = {{"epoch", best.epoch}, {"metric", keyOf(metric)}};
     if (const std::optional<double> value = valueOf(best, metric)) json["best"]["value"] = *value;
     return json;
-}
-
-void writeText(const std::string& path, std::string_view text) {
-    AtomicFile file(path);
-    file.write(text.data(), text.size());
-    file.commit();
 }
 
 /// Shows a training, saves it, and ends it on Ctrl-C.
@@ -376,10 +355,10 @@ ExitCode train(const TrainCommand& command) {
     Loop loop(command, trainer, session, interrupts);
     const bool isFinished = loop.run();
     if (!command.report.empty())
-        writeText(command.report, toJson(command, session.record(), loop.losses(), session.metric(),
-                                         !isFinished, trainer.isModelled())
-                                          .dump(2) +
-                                      "\n");
+        writeFileAtomically(command.report, toJson(command, session.record(), loop.losses(), session.metric(),
+                                                   !isFinished, trainer.isModelled())
+                                                    .dump(2) +
+                                                "\n");
     if (!isFinished) {
         printMessage(
             command.checkpoints.empty()

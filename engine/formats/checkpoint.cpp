@@ -33,16 +33,6 @@ std::optional<double> optionalNumber(const Json& json, const char* key) {
     return json.at(key).is_null() ? std::nan("") : json.at(key).get<double>();
 }
 
-Json toJson(const EpochRecord& epoch) {
-    Json json{{"epoch", epoch.epoch}, {"steps", epoch.steps}, {"loss", epoch.loss}};
-    put(json, "validation_loss", epoch.validationLoss);
-    put(json, "accuracy", epoch.accuracy);
-    put(json, "lr", epoch.rate);
-    json["rows"] = epoch.rows;
-    json["seconds"] = epoch.seconds;
-    return json;
-}
-
 EpochRecord epochOf(const Json& json) {
     EpochRecord epoch;
     epoch.epoch = json.at("epoch").get<std::int64_t>();
@@ -73,6 +63,16 @@ void removeOld(const fs::path& folder, const std::string& newest, int keep) {
 }
 
 } // namespace
+
+Json toJson(const EpochRecord& epoch) {
+    Json json{{"epoch", epoch.epoch}, {"steps", epoch.steps}, {"loss", epoch.loss}};
+    put(json, "validation_loss", epoch.validationLoss);
+    put(json, "accuracy", epoch.accuracy);
+    put(json, "lr", epoch.rate);
+    json["rows"] = epoch.rows;
+    json["seconds"] = epoch.seconds;
+    return json;
+}
 
 void saveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint, int keep) {
     std::error_code failed;

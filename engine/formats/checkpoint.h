@@ -2,6 +2,8 @@
 
 #include "training/training_session.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <filesystem>
 #include <map>
 #include <string>
@@ -22,5 +24,8 @@ void saveCheckpoint(const std::filesystem::path& folder, const Checkpoint& check
 /// Throws Error(io) if there is none, Error(badFile) that names the file if it is damaged.
 Checkpoint loadCheckpoint(const std::filesystem::path& folder);
 bool hasCheckpoint(const std::filesystem::path& folder);
+
+/// An epoch in a checkpoint and in a report. A loss that is not a number becomes null.
+nlohmann::ordered_json toJson(const EpochRecord& epoch);
 
 } // namespace twb

@@ -137,6 +137,11 @@ NoteId DeltaBuilder::addNote(Note note) {
 void DeltaBuilder::change(const Node& after) {
     apply(&Delta::nodes, {existing(m_now.find(after.id), after.id, "node"), after});
 }
+void DeltaBuilder::setAttribute(NodeId id, const std::string& name, AttributeValue value) {
+    Node after = existing(m_now.find(id), id, "node");
+    after.attributes.set(name, std::move(value));
+    change(after);
+}
 void DeltaBuilder::change(const Lane& after) {
     apply(&Delta::lanes, {existing(m_now.find(after.id), after.id, "lane"), after});
 }

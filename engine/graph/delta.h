@@ -48,6 +48,7 @@ public:
     FrameId addFrame(Frame frame);
     NoteId addNote(Note note);
     void change(const Node& after); ///< by id
+    void setAttribute(NodeId id, const std::string& name, AttributeValue value);
     void change(const Lane& after);
     void change(const Frame& after);
     void change(const Note& after);

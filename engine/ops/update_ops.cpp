@@ -335,6 +335,13 @@ void addOptimizerSteps(std::vector<Op>& table) {
     table.push_back(std::move(lion));
 }
 
+/// Of an update with one value of the parameter's shape, and the scalar that skips it.
+void inferFromValue(InferContext& ctx) {
+    needShapeOfParameter(ctx, 1);
+    needScalar(ctx, 2);
+    inferUpdated(ctx);
+}
+
 } // namespace
 
 void addUpdates(std::vector<Op>& table) {
@@ -343,22 +350,14 @@ void addUpdates(std::vector<Op>& table) {
     Op assign = makeUpdate("Assign", "Writes a tensor into a parameter, in place", "target′ = value",
                            {port("target", "self", kAll, "T"), port("value", "src", kAll, "T"), skipPort()},
                            {0}, assignKernel);
-    assign.infer = [](InferContext& ctx) {
-        needShapeOfParameter(ctx, 1);
-        needScalar(ctx, 2);
-        inferUpdated(ctx);
-    };
+    assign.infer = inferFromValue;
     table.push_back(std::move(assign));
 
     Op average = makeUpdate("AverageUpdate", "Exponential moving average of a parameter, in place",
                             "average′ = decay · average + (1 − decay) · value",
                             {state("average"), state("value"), skipPort()}, {0}, averageKernel);
     average.attributes = {betaOf("decay", 0.999, "Weight of the average")};
-    average.infer = [](InferContext& ctx) {
-        needShapeOfParameter(ctx, 1);
-        needScalar(ctx, 2);
-        inferUpdated(ctx);
-    };
+    average.infer = inferFromValue;
     average.tolerance = {1e-6, 1e-30};
     table.push_back(std::move(average));
 

@@ -34,7 +34,7 @@ struct Rows {
 struct Prepared {
     std::shared_ptr<const Plan> plan;
     PortRef losses;                 ///< one number per iteration
-    std::optional<PortRef> correct; ///< the same: rows whose label was found
+    std::optional<PortRef> correct; ///< the same: the share of the batch whose label was predicted
     std::vector<PortRef> state;
 };
 
@@ -57,12 +57,6 @@ PortRef addRecord(DeltaBuilder& builder, PortRef number, DType dtype, const char
     builder.connect({{at, 0}, {writer, 0}});
     builder.connect({number, {writer, 1}});
     return {at, 0};
-}
-
-void setAttribute(DeltaBuilder& builder, NodeId id, const std::string& name, AttributeValue value) {
-    Node node = *builder.graph().find(id);
-    node.attributes.set(name, std::move(value));
-    builder.change(node);
 }
 
 } // namespace
@@ -347,8 +341,8 @@ private:
         try {
             DeltaBuilder builder(m_graph, {});
             for (const NodeId id : m_batches) {
-                setAttribute(builder, id, "batch_size", m_rows.rest());
-                setAttribute(builder, id, "first_row", m_rows.first + m_rows.count - m_rows.rest());
+                builder.setAttribute(id, "batch_size", m_rows.rest());
+                builder.setAttribute(id, "first_row", m_rows.first + m_rows.count - m_rows.rest());
             }
             Graph graph = builder.graph();
             graph.apply(remakeBackward(graph, m_devices, m_files.get()));
@@ -386,17 +380,17 @@ private:
         for (const NodeId id : m_training.nodes) builder.removeNode(id);
         setInference(builder);
         for (const NodeId id : m_batches) {
-            setAttribute(builder, id, "batch_size", rows.size);
-            setAttribute(builder, id, "first_row", first);
-            setAttribute(builder, id, "shuffle", false);
+            builder.setAttribute(id, "batch_size", rows.size);
+            builder.setAttribute(id, "first_row", first);
+            builder.setAttribute(id, "shuffle", false);
             if (m_options.validationData.empty()) {
-                setAttribute(builder, id, "split", std::string("validation"));
+                builder.setAttribute(id, "split", std::string("validation"));
                 continue;
             }
-            setAttribute(builder, id, "validation", 0.0);
-            setAttribute(builder, id, "path", m_options.validationData);
+            builder.setAttribute(id, "validation", 0.0);
+            builder.setAttribute(id, "path", m_options.validationData);
             if (!m_options.validationLabels.empty())
-                setAttribute(builder, id, "labels", m_options.validationLabels);
+                builder.setAttribute(id, "labels", m_options.validationLabels);
         }
         return finish(builder, addCorrect(builder));
     }

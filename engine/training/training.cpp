@@ -15,7 +15,6 @@
 #include <array>
 #include <map>
 #include <ranges>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -204,7 +203,6 @@ private:
         const NodeId factor = add("Min", "clip factor", lane, {}, {PortRef{ratio, 0}, number("one", 1)});
         m_clipHome = lane;
         m_clipFactor = PortRef{factor, 0};
-        m_clipType = dtype;
     }
 
     std::optional<PortRef> scaleOn(LaneId lane, DType dtype) {
@@ -225,7 +223,6 @@ private:
     std::map<std::pair<LaneId, DType>, Shared> m_shared;
     std::map<LaneId, std::pair<NodeId, NodeId>> m_steps; ///< the counter and its update
     LaneId m_clipHome = LaneId::none;
-    DType m_clipType = DType::f32;
     std::optional<PortRef> m_clipFactor;
 };
 
@@ -246,16 +243,23 @@ bool hasTrainingMode(const Node& node) {
     return (node.op == "Dropout" || node.op == "BatchNormalization") && !node.disabled;
 }
 
-/// Sets the attribute, and disconnects the input of the same name, which would win. False if nothing changes.
-bool setTrainingMode(DeltaBuilder& builder, const Node& node, bool isOn) {
+/// The edge into the input training_mode, which wins over the attribute of the same name.
+std::optional<Edge> trainingModeEdge(const Graph& graph, const Node& node) {
     const Op& op = *findOp(node.op);
     const auto named = std::ranges::find(op.inputs, "training_mode", &PortSpec::name);
+    if (named == op.inputs.end()) return std::nullopt;
     const PortRef input{node.id, static_cast<std::int32_t>(named - op.inputs.begin())};
-    const auto from = named == op.inputs.end() ? std::nullopt : builder.graph().sourceOf(input);
+    const auto from = graph.sourceOf(input);
+    return from ? std::optional(Edge{*from, input}) : std::nullopt;
+}
+
+/// Sets the attribute, and disconnects the input of the same name. False if nothing changes.
+bool setTrainingMode(DeltaBuilder& builder, const Node& node, bool isOn) {
+    const std::optional<Edge> edge = trainingModeEdge(builder.graph(), node);
     const AttributeValue* before = node.attributes.find("training_mode");
     const bool wasOn = before && node.attributes.flag("training_mode");
-    if (!from && wasOn == isOn) return false;
-    if (from) builder.disconnect({*from, input});
+    if (!edge && wasOn == isOn) return false;
+    if (edge) builder.disconnect(*edge);
     Node after = node;
     after.attributes.set("training_mode", isOn);
     builder.change(after);
@@ -268,10 +272,7 @@ bool setTraining(DeltaBuilder& builder, const std::unordered_set<NodeId>& nodes)
     bool changes = false;
     for (const Node& node : before.nodes()) {
         if (!hasTrainingMode(node) || !nodes.contains(node.id)) continue;
-        const Op& op = *findOp(node.op);
-        const auto named = std::ranges::find(op.inputs, "training_mode", &PortSpec::name);
-        const PortRef input{node.id, static_cast<std::int32_t>(named - op.inputs.begin())};
-        if (named != op.inputs.end() && builder.graph().sourceOf(input)) continue;
+        if (trainingModeEdge(builder.graph(), node)) continue;
         changes = setTrainingMode(builder, node, true) || changes;
     }
     return changes;
@@ -326,8 +327,6 @@ void requireParameters(const Graph& graph, const Analysis& analysis, std::span<c
 }
 
 } // namespace
-
-std::span<const std::pair<std::string_view, std::string_view>> optimizers() noexcept { return kOptimizers; }
 
 std::string_view optimizerOp(std::string_view name) {
     for (const auto& [known, op] : kOptimizers)
@@ -418,10 +417,6 @@ void closeGaps(DeltaBuilder& builder, NodeId id) {
 } // namespace
 
 bool touchesForward(const Graph& graph, const Delta& delta) {
-    const bool learns = std::ranges::any_of(graph.frames(), [](const Frame& frame) {
-        return frame.loss != NodeId::none && frame.parent != FrameId::none;
-    });
-    if (!learns) return false;
     const std::optional<Training> training = trainingOf(graph);
     if (!training) return false;
     const auto isForward = [&](NodeId id) {

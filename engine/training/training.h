@@ -21,9 +21,8 @@ struct Optimizer {
     double averageDecay = 0; ///< of an exponential moving average of the parameters; 0: none
 };
 
-/// The ops that are optimizers by their names on the command line: sgd, adam, adamw, rmsprop, adagrad, lion.
-std::span<const std::pair<std::string_view, std::string_view>> optimizers() noexcept;
-/// The op of such a name. Throws Error(invalidArgument) that lists the names.
+/// The op of an optimizer by its name on the command line: sgd, adam, adamw, rmsprop, adagrad or lion. Throws
+/// Error(invalidArgument) that lists the names.
 std::string_view optimizerOp(std::string_view name);
 
 /// The parts of a graph that learns: a frame "Training" with the nodes of the optimizer, and in it a frame

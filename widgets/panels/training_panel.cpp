@@ -1,7 +1,7 @@
 #include "widgets/panels/training_panel.h"
 
 #include "core/error.h"
-#include "formats/atomic_file.h"
+#include "formats/project.h"
 #include "formats/trained_graph.h"
 #include "widgets/ask_for_path.h"
 #include "widgets/inspector/fact_rows.h"
@@ -272,7 +272,7 @@ void TrainingPanel::refreshControls() {
                   : state == State::paused ? tr("Resume")
                                            : tr("Train"));
     const QString what = state == State::running  ? tr("Pause the training")
-                         : state == State::paused ? tr("Continue the training")
+                         : state == State::paused ? tr("Resume the training")
                                                   : tr("Train the parameters from their initial values");
     m_go->setToolTip(what);
     m_go->setAccessibleName(what);
@@ -337,9 +337,7 @@ void TrainingPanel::exportCsv() {
     write(tr("Export the training history"), tr("CSV (*.csv)"), QStringLiteral("-training.csv"),
           [this](const QString& path) {
               const QByteArray text = csv();
-              AtomicFile file(path.toStdString());
-              file.write(text.data(), std::size_t(text.size()));
-              file.commit();
+              writeFileAtomically(path.toStdString(), {text.data(), std::size_t(text.size())});
           });
 }
 
