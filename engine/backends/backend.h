@@ -15,8 +15,9 @@
 
 namespace twb {
 
-/// The kind of work in a stream. A GPU has one engine per kind, so copies can run beside kernels.
-enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost };
+/// The kind of work in a stream. A GPU has one engine per kind of work, so copies can run beside kernels; only
+/// the cpu has streams that load batches.
+enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost, load };
 
 /// The time of one launch. `start`/`end` are on the host's steady clock in ns; `virtualStart`/`virtualEnd` on
 /// the run's virtual clock, on which a simulated device takes the time of its profile and a real one its

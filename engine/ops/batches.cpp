@@ -186,6 +186,10 @@ void addBatches(std::vector<Op>& table) {
     AttributeSpec held = numberAttribute("validation", 0, "Fraction of the rows to hold out for validation");
     held.minimum = 0;
     held.maximum = 1;
+    AttributeSpec ahead = integerAttribute(
+        "prefetch", 0, "Batches to load ahead on a thread of their own; their copies to a GPU do not block");
+    ahead.minimum = 0;
+    ahead.maximum = 16;
     AttributeSpec first = integerAttribute("first_row", 0, "Rows to skip at the start of each epoch");
     first.minimum = 0;
     op.attributes = {
@@ -199,7 +203,8 @@ void addBatches(std::vector<Op>& table) {
                       "Drop the last incomplete batch of an epoch in a training; a run always drops it"),
         std::move(held),
         choiceAttribute("split", "training", {"training", "validation"}, "The part of the rows that is read"),
-        std::move(first)};
+        std::move(first),
+        std::move(ahead)};
     op.readsIteration = true;
     op.infer = inferBatches;
     op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {

@@ -72,6 +72,7 @@ void Lints::lookAtTransfer(const NodeFacts& to) {
     const NodeFacts* source = factsOf(to.inputs[0]);
     if (!source || source->device == to.device) return;
     lookAtComingBack(to, *source);
+    lookAtBatches(to, *source);
     lookAtBlocking(to, *source);
     if (m_graph.find(to.id)->source)
         lookAtImported(to, *source);
@@ -112,7 +113,9 @@ void Lints::lookAtComingBack(const NodeFacts& to, const NodeFacts& source) {
 
 void Lints::lookAtBlocking(const NodeFacts& to, const NodeFacts& source) {
     if (!to.attributes.flag("non_blocking")) return;
-    if (source.device.isCpu() && !to.attributes.flag("pin_memory")) {
+    const NodeFacts* batches = batchesOf(to);
+    const bool isAhead = batches && batches->attributes.integer("prefetch") > 0; // such memory is pinned
+    if (source.device.isCpu() && !to.attributes.flag("pin_memory") && !isAhead) {
         Diagnostic& d =
             add(Severity::warning, "non-blocking-pageable", to.id,
                 fmt::format(
@@ -164,6 +167,35 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
                             to.device.toString());
     fix.price.isKnown = true;
     d.fixes.push_back(std::move(fix));
+}
+
+/// The Batches node whose data this tensor is, or from whose data one op on the cpu computes it; null if
+/// there is none. An incremental analysis (reanalyze) sees changes at this distance only.
+const NodeFacts* Lints::batchesOf(const NodeFacts& reader) const {
+    constexpr int farthest = 2;
+    const NodeFacts* at = &reader;
+    for (int distance = 0; at && at->op && distance < farthest; ++distance) {
+        if (at->inputs.empty() || !at->inputs[0]) return nullptr;
+        const PortRef from = *at->inputs[0];
+        at = m_analysis.find(from.node);
+        if (!at || !at->op || !at->device.isCpu()) return nullptr;
+        if (at->op->name == "Batches") return from.port == 0 ? at : nullptr;
+    }
+    return nullptr;
+}
+
+void Lints::lookAtBatches(const NodeFacts& to, const NodeFacts& source) {
+    const NodeFacts* batches = batchesOf(to);
+    if (!batches || batches->attributes.integer("prefetch") > 0) return;
+    const Price price = priceOf(*to.inputs[0], source.device, to.device, true);
+    Diagnostic& d =
+        add(Severity::note, "waits-for-data", to.id,
+            fmt::format("{} waits in each iteration until {} has loaded its batch and {} has copied it{}. "
+                        "With prefetch, both happen during the iteration before.",
+                        to.device.toString(), label(batches->id), label(to.id), clauseOf(price)));
+    d.port = 0;
+    d.edge = Edge{*to.inputs[0], {to.id, 0}};
+    d.fixes.push_back(setting(batches->id, "prefetch", AttributeValue{std::int64_t{1}}, price));
 }
 
 /// In a program, what is set up is constant, and what is created in the iteration is not.

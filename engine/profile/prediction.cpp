@@ -10,8 +10,8 @@
 namespace twb {
 namespace {
 
-/// Number of iterations after which two ends are compared: copies may run ahead by one or two iterations.
-constexpr int kIterations = 6;
+/// Number of iterations after which two ends are compared, besides those that run ahead.
+constexpr int kIterations = 4;
 
 /// Whether the sizes or the number of runs are known only at run time.
 bool isOpen(const Step& step) { return step.dynamic || step.control != kNone; }
@@ -49,11 +49,12 @@ Prediction predict(const Plan& plan) {
 
     std::vector<double> free(plan.streams.size(), 0);
     std::vector<std::uint32_t> lastOn(plan.streams.size(), kNone);
-    std::vector<double> before; // ends of the previous iteration
+    std::vector<std::vector<double>> before(plan.inFlight, end); // by lap: ends of the latest iteration
     double done = 0;
     double doneBefore = 0;
-    for (int iteration = 0; iteration < kIterations; ++iteration) {
-        before = end;
+    for (int iteration = 0; iteration < kIterations + 2 * static_cast<int>(plan.inFlight); ++iteration) {
+        const auto lap = plan.lapOf(iteration);
+        const std::vector<double>& last = before[plan.lapOf(iteration + plan.inFlight - 1)];
         doneBefore = done;
         for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
             const Step& step = plan.steps[s];
@@ -66,12 +67,14 @@ Prediction predict(const Plan& plan) {
                     start = end[w];
                     after = w;
                 }
-            for (const std::uint32_t w : step.carriedWaits) start = std::max(start, before[w]);
+            for (const std::uint32_t w : step.carriedWaits) start = std::max(start, last[w]);
+            for (const std::uint32_t w : step.lapWaits) start = std::max(start, before[lap][w]);
             end[s] = free[step.stream] = start + step.predictedNs;
             lastOn[step.stream] = s;
             done = std::max(done, end[s]);
             if (iteration == 0) out.spans[s] = {start, end[s], after};
         }
+        before[lap] = end;
         if (iteration == 0) out.latencyNs = done;
     }
     out.iterationNs = done - doneBefore;

@@ -62,9 +62,8 @@ std::uint32_t Compiler::streamOf(Device device, QueueKind queue) {
     const auto [at, fresh] =
         m_streams.try_emplace({device, queue}, static_cast<std::uint32_t>(m_plan->streams.size()));
     if (fresh) {
-        const char* what = queue == QueueKind::compute        ? "compute"
-                           : queue == QueueKind::hostToDevice ? "host→device"
-                                                              : "device→host";
+        constexpr const char* labels[] = {"compute", "host→device", "device→host", "loader"};
+        const char* what = labels[static_cast<std::size_t>(queue)];
         m_plan->streams.push_back({device, queue, fmt::format("{} {}", device.toString(), what)});
     }
     return at->second;
@@ -81,6 +80,7 @@ Compiler::ValueId Compiler::addValue(PortRef source, TensorType type, Device dev
     value.isUpdated = isUpdated(m_graph, source);
     m_plan->values.push_back(std::move(value));
     m_producer.push_back(kNone);
+    m_isAhead.push_back(false);
     m_signature.push_back(0);
     return static_cast<ValueId>(m_plan->values.size() - 1);
 }
@@ -164,8 +164,11 @@ Compiler::ValueId Compiler::addIdentity(ValueId from) {
 Compiler::ValueId Compiler::addCast(ValueId from, DType to, NodeId node, bool setup) {
     const PlanValue before = m_plan->values[from];
     const ValueId out = addValue({node, 0}, {to, before.type.shape}, before.device, before.label);
-    Step& step = addStep(&castOp(), node, streamOf(before.device, QueueKind::compute), {from}, {out},
-                         fmt::format("{} as {}", before.label, name(to)), setup);
+    const bool isAhead = m_isAhead[from] && before.device.isCpu();
+    Step& step =
+        addStep(&castOp(), node, streamOf(before.device, isAhead ? QueueKind::load : QueueKind::compute),
+                {from}, {out}, fmt::format("{} as {}", before.label, name(to)), setup);
+    setAhead(step, isAhead);
     step.attributes = completeAttributes(castOp(), {{"to", std::string(name(to))}});
     price(step);
     sign(step);
@@ -177,6 +180,8 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
     const PlanValue before = m_plan->values[from];
     const ValueId out = addValue(transfer.node == NodeId::none ? before.source : PortRef{transfer.node, 0},
                                  before.type, target, before.label);
+    const bool isAhead = m_isAhead[from] && before.device.isCpu();
+    if (isAhead) transfer.pinned = true;
     const auto [accelerator, direction] = m_plan->devices.route(before.device, target);
     if (transfer.pinned) // its host side
         for (const ValueId v : {from, out})
@@ -190,6 +195,7 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
     transfer.modelled = m_plan->devices.isSimulated(accelerator);
     transfer.label = fmt::format("{} → {}", before.label, target.toString());
     Step& step = addStep(nullptr, transfer.node, stream, {from}, {out}, transfer.label, setup);
+    setAhead(step, isAhead);
     if (!step.dynamic) {
         transfer.bytes = static_cast<std::uint64_t>(before.type.byteCount());
         transfer.predictedNs = m_plan->devices.at(accelerator)
@@ -200,7 +206,7 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
         step.cost.bytes = static_cast<double>(transfer.bytes);
     }
     step.transfer = static_cast<std::uint32_t>(m_plan->transfers.size());
-    m_blocking.back() = blocking;
+    m_blocking.back() = blocking && !isAhead;
     sign(step);
     m_plan->transfers.push_back(std::move(transfer));
     return out;
@@ -316,8 +322,11 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
         value.absent = facts.op->outputAt(static_cast<int>(port)).optional && !value.kept &&
                        std::none_of(readers.begin(), readers.end(), reads);
     }
-    Step& step = addStep(facts.op, node.id, streamOf(facts.device, QueueKind::compute), std::move(inputs),
-                         outputs, label, setup);
+    const bool isAhead = runsAhead(facts, inputs, outputs);
+    Step& step =
+        addStep(facts.op, node.id, streamOf(facts.device, isAhead ? QueueKind::load : QueueKind::compute),
+                std::move(inputs), outputs, label, setup);
+    setAhead(step, isAhead);
     step.attributes = facts.attributes;
     step.last = facts.op->role == OpRole::sink;
     price(step);
@@ -325,6 +334,26 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     if (facts.op->role == OpRole::sink) step.signature = 0; // it has an effect, so it always runs
     bindUpdates(step);
     m_plan->valuesOfNode[node.id] = std::move(outputs);
+}
+
+/// Whether a loader thread runs the op: it loads batches ahead, or prepares such batches on the cpu.
+bool Compiler::runsAhead(const NodeFacts& facts, const std::vector<ValueId>& inputs,
+                         const std::vector<ValueId>& outputs) {
+    const auto isKnown = [&](ValueId v) { return m_plan->values[v].type.isKnown(); };
+    if (!facts.device.isCpu() || m_scopes.size() > 1 || facts.op->role != OpRole::compute ||
+        !facts.op->updates.empty() || !std::ranges::all_of(outputs, isKnown))
+        return false;
+    const std::int64_t batches = facts.attributes.has("prefetch") ? facts.attributes.integer("prefetch") : 0;
+    m_plan->inFlight = std::max(m_plan->inFlight, static_cast<std::uint32_t>(batches) + 1);
+    const auto comesAhead = [&](ValueId v) { return v == kNone || m_isAhead[v] || isSetup(v); };
+    return batches > 0 ||
+           (std::ranges::all_of(inputs, comesAhead) &&
+            std::ranges::any_of(inputs, [&](ValueId v) { return v != kNone && m_isAhead[v]; }));
+}
+
+void Compiler::setAhead(Step& step, bool isAhead) {
+    step.ahead = isAhead;
+    for (const ValueId v : step.outputs) m_isAhead[v] = isAhead;
 }
 
 /// The outputs of an update are the tensors that it writes.

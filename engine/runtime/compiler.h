@@ -50,6 +50,9 @@ private:
     ValueId addIdentity(ValueId from);
     ValueId valueFor(const NodeFacts& reader, PortRef from) const;
     void bindUpdates(Step& step);
+    bool runsAhead(const NodeFacts& facts, const std::vector<ValueId>& inputs,
+                   const std::vector<ValueId>& outputs);
+    void setAhead(Step& step, bool isAhead);
     ValueId addCast(ValueId from, DType to, NodeId node, bool setup);
     std::uint32_t streamOf(Device device, QueueKind queue);
     void price(Step& step);
@@ -68,6 +71,7 @@ private:
     std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
     std::vector<std::uint32_t> m_producer;  ///< by value: the step that makes it, in order of creation
     std::vector<std::uint64_t> m_signature; ///< by value
+    std::vector<bool> m_isAhead;            ///< by value: made by a step that runs ahead
     std::vector<bool> m_blocking;           ///< by step
     std::map<std::pair<Device, QueueKind>, std::uint32_t> m_streams;
     std::map<std::tuple<Scope, PortRef, Device>, ValueId> m_implicit;

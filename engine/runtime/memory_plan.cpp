@@ -36,21 +36,25 @@ using Place = std::tuple<Device, MemoryKind, std::uint32_t>;
 
 bool mayShare(const Plan& plan, const Life& life, std::uint32_t v) {
     const PlanValue& value = plan.values[v];
-    return !value.kept && !value.absent && !value.handedOn && value.updateOf == kNone && life.oneStream &&
-           life.lastReader != kNone && value.type.isKnown() && !plan.steps[life.producer].setup &&
-           !plan.steps[life.producer].dynamic;
+    return !value.kept && !value.absent && !value.handedOn && !value.ahead && value.updateOf == kNone &&
+           life.oneStream && life.lastReader != kNone && value.type.isKnown() &&
+           !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
 }
 
 } // namespace
 
 void planMemory(Plan& plan, bool share) {
     const std::vector<Life> lives = livesOf(plan);
+    for (const Step& step : plan.steps) // the order of one stream protects what only that stream uses
+        for (const std::uint32_t v : step.outputs) plan.values[v].ahead = step.ahead && !lives[v].oneStream;
     std::map<Place, FreeSlots> free;
-    const auto newSlot = [&](const PlanValue& value) {
+    const auto newSlot = [&](std::uint32_t v) {
+        const PlanValue& value = plan.values[v];
         const bool sized = value.type.isKnown() && !value.absent;
         const std::size_t bytes = sized ? static_cast<std::size_t>(value.type.byteCount()) : 0;
-        plan.slots.push_back({value.device, value.memory, bytes});
-        return static_cast<std::uint32_t>(plan.slots.size() - 1);
+        const auto first = static_cast<std::uint32_t>(plan.slots.size());
+        plan.slots.resize(first + plan.memoriesOf(v), {value.device, value.memory, bytes});
+        return first;
     };
     for (std::uint32_t v = 0; v < plan.values.size(); ++v) {
         if (lives[v].producer != kNone) continue; // a body's state: its memory comes from outside
@@ -61,7 +65,7 @@ void planMemory(Plan& plan, bool share) {
         for (std::uint32_t v : step.outputs) {
             PlanValue& value = plan.values[v];
             if (!share || !mayShare(plan, lives[v], v)) {
-                value.slot = value.updateOf == kNone ? newSlot(value) : plan.values[value.updateOf].slot;
+                value.slot = value.updateOf == kNone ? newSlot(v) : plan.values[value.updateOf].slot;
                 continue;
             }
             const auto bytes = static_cast<std::size_t>(value.type.byteCount());
@@ -87,7 +91,7 @@ void planMemory(Plan& plan, bool share) {
                 value.slot = fit->second;
                 slots.erase(fit);
             } else {
-                value.slot = newSlot(value);
+                value.slot = newSlot(v);
             }
         }
         // The memory of inputs that are read for the last time is free for later steps on this stream.
@@ -138,11 +142,11 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
                 for (const std::uint32_t reader : readers[plan.values[v].updateOf])
                     if (reader != step.index) waitFor(step, reader);
         for (std::uint32_t v : step.outputs) producer[v] = step.index;
-        waitFor(step, lastBlocking);
+        if (!step.ahead) waitFor(step, lastBlocking);
         if (blocking[step.index]) lastBlocking = step.index;
     }
     // The next iteration writes the same memory: a writer waits for the steps of the previous iteration that
-    // used it on other streams. The last of each stream suffices.
+    // used it on other streams. The last of each stream suffices. Memory of batches has one copy per lap.
     std::vector<std::map<std::uint32_t, std::uint32_t>> lastUser(plan.slots.size()); // by stream
     for (const Step& step : plan.steps) {
         if (step.setup || step.last) continue; // no iteration follows that of the sinks
@@ -163,9 +167,17 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     };
     for (Step& step : plan.steps) {
         if (step.setup) continue;
-        if (lastBlocking != kNone) carry(step, lastBlocking);
+        if (lastBlocking != kNone && !step.ahead) carry(step, lastBlocking);
         for (std::uint32_t v : step.outputs)
-            for (const auto& [stream, user] : lastUser[plan.values[v].slot]) carry(step, user);
+            for (const auto& [stream, user] : lastUser[plan.values[v].slot]) {
+                if (!plan.values[v].ahead) {
+                    carry(step, user);
+                } else if (stream != step.stream &&
+                           std::ranges::find(step.lapWaits, user) == step.lapWaits.end()) {
+                    step.lapWaits.push_back(user);
+                    plan.steps[user].recorded = true;
+                }
+            }
         for (std::uint32_t v : step.inputs) // the update of the previous iteration, and its readers
             if (v != kNone && plan.values[v].isUpdated)
                 for (const auto& [stream, user] : lastUser[plan.values[v].slot]) carry(step, user);

@@ -52,6 +52,9 @@ struct PlanValue {
     bool kept = false;          ///< readable after the run
     bool channelsLast = false;  ///< laid out by channelsLastStrides(); else row-major
     bool absent = false;        ///< an optional output without a consumer: it has no memory
+    /// Part of a batch that is loaded ahead: it has memory for each iteration in flight, in consecutive slots
+    /// from `slot` on.
+    bool ahead = false;
     /// The output of a source that a step updates in place: its memory is its own, and its elements change
     /// from iteration to iteration.
     bool isUpdated = false;
@@ -87,14 +90,17 @@ struct Step {
     std::vector<std::uint32_t> outputs;
     std::vector<std::uint32_t> waits;        ///< steps of other streams that must be done first
     std::vector<std::uint32_t> carriedWaits; ///< the same, of the previous iteration
-    bool recorded = false;                   ///< other streams wait for it
-    bool setup = false;                      ///< runs once, before the first iteration
-    bool last = false;                       ///< runs in the last iteration only (Save)
-    bool dynamic = false;                    ///< output sizes are determined when it is reached
-    std::uint32_t control = kNone;           ///< index in Plan::controls, for an If, Loop or Scan
-    std::uint32_t owner = kNone;             ///< the control whose body contains it
-    std::uint32_t body = 0;                  ///< index of that body
-    std::uint32_t inPlaceOf = kNone;         ///< value whose memory its output reuses
+    /// The same, of the last iteration that used the same memory of batches (Plan::inFlight before this one).
+    std::vector<std::uint32_t> lapWaits;
+    bool recorded = false; ///< other streams wait for it
+    bool setup = false;    ///< runs once, before the first iteration
+    bool last = false;     ///< runs in the last iteration only (Save)
+    bool dynamic = false;  ///< output sizes are determined when it is reached
+    bool ahead = false;    ///< loads a batch ahead: blocking copies, which stop the host, do not stop it
+    std::uint32_t control = kNone;   ///< index in Plan::controls, for an If, Loop or Scan
+    std::uint32_t owner = kNone;     ///< the control whose body contains it
+    std::uint32_t body = 0;          ///< index of that body
+    std::uint32_t inPlaceOf = kNone; ///< value whose memory its output reuses
     Cost cost;
     double predictedNs = 0;
     /// Null unless the ops of several nodes are fused: then `op` has their joined names, `node` is the last
@@ -158,6 +164,9 @@ struct Plan {
     std::vector<PlanControl> controls;
     std::vector<std::shared_ptr<const Op>> chainOps; ///< entries that stand for the fused ops of chains
     std::uint32_t setupSteps = 0;
+    /// Iterations that are submitted before the first of them must be done. The lap of an iteration is its
+    /// number modulo this.
+    std::uint32_t inFlight = 2;
     bool virtualClock = false; ///< a simulated device takes part: times are on the virtual clock
     DeviceMap devices;
     std::shared_ptr<const TensorFiles> files;
@@ -167,6 +176,17 @@ struct Plan {
     /// Whether the value is made before the first iteration and then stays the same.
     bool isConstant(std::uint32_t value) const noexcept {
         return producers[value] != kNone && steps[producers[value]].setup && !values[value].isUpdated;
+    }
+    std::size_t lapOf(std::int64_t iteration) const noexcept {
+        return static_cast<std::size_t>(iteration) % inFlight;
+    }
+    /// The slot of a value in the iterations of a lap.
+    std::size_t slotOf(std::uint32_t value, std::size_t lap) const noexcept {
+        return values[value].slot + (values[value].ahead ? lap : 0);
+    }
+    std::size_t memoriesOf(std::uint32_t value) const noexcept { return values[value].ahead ? inFlight : 1; }
+    bool usesSlot(std::uint32_t value, std::size_t slot) const noexcept {
+        return slot >= values[value].slot && slot < values[value].slot + memoriesOf(value);
     }
     /// The value of an output; kNone if the plan has none.
     std::uint32_t valueOf(PortRef output) const noexcept;

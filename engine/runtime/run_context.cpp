@@ -50,11 +50,11 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
             m_devices.push_back(stream.device);
         Backend& backend = m_plan->devices.at(stream.device);
         m_streams.push_back(backend.createStream(stream.queue));
-        m_ends.push_back({backend.createEvent(), backend.createEvent()});
+        m_ends.push_back(makeEvents(backend));
     }
     for (const PlanValue& value : m_plan->values) m_types.push_back(value.type);
-    for (auto& timings : m_timings) timings.resize(steps);
-    for (auto& stopped : m_stoppedAt) stopped.resize(steps);
+    m_timings.assign(m_plan->inFlight, std::vector<LaunchTiming>(steps));
+    m_stoppedAt.assign(m_plan->inFlight, std::vector<std::int64_t>(steps));
     m_reached.resize(steps);
     m_events.resize(steps);
     m_slots.resize(steps);
@@ -67,7 +67,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     for (const Step& step : m_plan->steps) {
         if (step.recorded) {
             Backend& backend = m_plan->devices.at(m_plan->streams[step.stream].device);
-            m_events[step.index] = {backend.createEvent(), backend.createEvent()};
+            m_events[step.index] = makeEvents(backend);
         }
         if (step.last || m_cached[step.index] || !m_plan->controls.empty()) continue;
         auto& order = m_order[step.stream];
@@ -76,6 +76,12 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
 }
 
 RunContext::~RunContext() { drain(); }
+
+RunContext::Events RunContext::makeEvents(Backend& backend) const {
+    Events out;
+    for (std::uint32_t lap = 0; lap < m_plan->inFlight; ++lap) out.push_back(backend.createEvent());
+    return out;
+}
 
 /// Waits until no stream uses the run's memory. Streams may wait for each other's events, so all are flushed
 /// before the first wait.
@@ -101,7 +107,8 @@ void RunContext::allocate() {
     std::vector<std::uint32_t> writer(m_plan->slots.size(), kNone);
     for (const Step& step : m_plan->steps)
         for (std::uint32_t v : step.outputs)
-            if (std::uint32_t& first = writer[m_plan->values[v].slot]; first == kNone) first = step.index;
+            for (std::size_t lap = 0; lap < m_plan->memoriesOf(v); ++lap)
+                if (std::uint32_t& first = writer[m_plan->slotOf(v, lap)]; first == kNone) first = step.index;
     for (std::size_t i = 0; i < m_buffers.size(); ++i) {
         const PlanSlot& slot = m_plan->slots[i];
         if (m_buffers[i] || slot.bytes == 0 || writer[i] == kNone) continue;
@@ -111,8 +118,9 @@ void RunContext::allocate() {
         } catch (const Error& e) {
             // Fails every step that writes the slot; independent steps continue.
             for (const Step& step : m_plan->steps)
-                for (std::uint32_t v : step.outputs)
-                    if (m_plan->values[v].slot == i) m_guard.fail(step.index, e.code(), e.what());
+                if (std::ranges::any_of(step.outputs,
+                                        [&](std::uint32_t v) { return m_plan->usesSlot(v, i); }))
+                    m_guard.fail(step.index, e.code(), e.what());
         }
     }
 }
@@ -162,14 +170,11 @@ void RunContext::takeState() {
     }
 }
 
-/// Sets the views of a step's launch. All its types must be known.
-void RunContext::bind(std::uint32_t index) {
-    const Step& step = m_plan->steps[index];
-    StepSlot& slot = m_slots[index];
+RunContext::Operands RunContext::operandsOf(const Step& step, std::size_t lap) const {
     const auto view = [&](std::uint32_t v) {
         TensorView out;
         if (v == kNone) return out;
-        const BufferPtr& buffer = m_buffers[m_plan->values[v].slot];
+        const BufferPtr& buffer = m_buffers[m_plan->slotOf(v, lap)];
         out.dtype = m_types[v].dtype;
         out.shape = m_types[v].shape;
         if (buffer)
@@ -180,58 +185,74 @@ void RunContext::bind(std::uint32_t index) {
             m_plan->values[v].channelsLast ? channelsLastStrides(out.shape) : denseStrides(out.shape);
         return out;
     };
-    slot.inputs.clear();
-    slot.outputs.clear();
+    Operands out;
+    for (std::uint32_t v : step.inputs) out.inputs.push_back(view(v));
+    for (std::uint32_t v : step.outputs) out.outputs.push_back(view(v));
+    if (step.op && step.op->channelsLast == ChannelsLast::pointwise &&
+        m_plan->values[step.outputs[0]].channelsLast)
+        showChannelsLast(*step.op, out.inputs, out.outputs);
+    return out;
+}
+
+/// Sets the launches of a step. All its types must be known.
+void RunContext::bind(std::uint32_t index) {
+    const Step& step = m_plan->steps[index];
+    StepSlot& slot = m_slots[index];
     if (step.dynamic) slot.memory = {}; // for other shapes than those of the previous launch
-    for (std::uint32_t v : step.inputs) slot.inputs.push_back(view(v));
-    for (std::uint32_t v : step.outputs) slot.outputs.push_back(view(v));
-    if (step.op) {
-        if (step.op->channelsLast == ChannelsLast::pointwise && m_plan->values[step.outputs[0]].channelsLast)
-            showChannelsLast(*step.op, slot.inputs, slot.outputs);
-        Launch launch;
-        const bool isOnHost = m_plan->streams[step.stream].device.isCpu();
-        slot.hostScalars.clear();
-        for (std::uint32_t i = 0; i < step.inputs.size(); ++i) {
-            const std::uint32_t v = step.inputs[i];
-            if (v == kNone) continue;
-            if (i < 64 && m_plan->isConstant(v)) slot.memory.constants |= std::uint64_t{1} << i;
-            if (!isOnHost && m_plan->values[v].device.isCpu() &&
-                !step.op->inputAt(static_cast<int>(i)).hostValue)
-                slot.hostScalars.push_back(i);
-        }
-        launch.hostScalars = slot.hostScalars;
-        launch.step = index;
-        launch.op = step.op->name.c_str();
-        launch.chain = step.chain.get();
-        launch.kernel = step.op->kernel;
-        launch.inputs = slot.inputs;
-        launch.outputs = slot.outputs;
-        launch.attributes = &step.attributes;
-        launch.files = m_plan->files.get();
-        launch.memory = &slot.memory;
-        launch.cost = step.cost;
-        launch.allowTf32 = m_options.allowTf32;
-        slot.launch = {launch, launch};
-        for (int parity = 0; parity < 2; ++parity) {
-            const auto p = static_cast<std::size_t>(parity);
-            slot.launch[p].guard = m_guard.of(parity);
-            slot.launch[p].timing = &m_timings[p][index];
-        }
-        return;
+    const auto differs = [&](std::uint32_t v) { return v != kNone && m_plan->values[v].ahead; };
+    const bool isOne =
+        std::ranges::none_of(step.inputs, differs) && std::ranges::none_of(step.outputs, differs);
+    slot.operands.clear();
+    for (std::size_t lap = 0; lap < (isOne ? 1 : m_plan->inFlight); ++lap)
+        slot.operands.push_back(operandsOf(step, lap));
+    step.op ? bindOp(step, slot) : bindCopy(step, slot);
+}
+
+void RunContext::bindOp(const Step& step, StepSlot& slot) {
+    Launch launch;
+    const bool isOnHost = m_plan->streams[step.stream].device.isCpu();
+    slot.hostScalars.clear();
+    for (std::uint32_t i = 0; i < step.inputs.size(); ++i) {
+        const std::uint32_t v = step.inputs[i];
+        if (v == kNone) continue;
+        if (i < 64 && m_plan->isConstant(v)) slot.memory.constants |= std::uint64_t{1} << i;
+        if (!isOnHost && m_plan->values[v].device.isCpu() && !step.op->inputAt(static_cast<int>(i)).hostValue)
+            slot.hostScalars.push_back(i);
     }
+    launch.hostScalars = slot.hostScalars;
+    launch.step = step.index;
+    launch.op = step.op->name.c_str();
+    launch.chain = step.chain.get();
+    launch.kernel = step.op->kernel;
+    launch.attributes = &step.attributes;
+    launch.files = m_plan->files.get();
+    launch.memory = &slot.memory;
+    launch.cost = step.cost;
+    launch.allowTf32 = m_options.allowTf32;
+    slot.launch.assign(m_plan->inFlight, launch);
+    for (std::size_t lap = 0; lap < slot.launch.size(); ++lap) {
+        const Operands& operands = slot.operands[lap % slot.operands.size()];
+        slot.launch[lap].inputs = operands.inputs;
+        slot.launch[lap].outputs = operands.outputs;
+        slot.launch[lap].guard = m_guard.of(lap);
+        slot.launch[lap].timing = &m_timings[lap][step.index];
+    }
+}
+
+void RunContext::bindCopy(const Step& step, StepSlot& slot) {
     const Transfer& transfer = m_plan->transfers[step.transfer];
     Copy copy;
-    copy.step = index;
-    copy.source = slot.inputs[0].data;
-    copy.target = slot.outputs[0].data;
+    copy.step = step.index;
     copy.bytes = static_cast<std::size_t>(m_types[step.outputs[0]].byteCount());
     copy.direction = m_plan->devices.route(transfer.source, transfer.target).direction;
     copy.hostMemory = transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable;
-    slot.copy = {copy, copy};
-    for (int parity = 0; parity < 2; ++parity) {
-        const auto p = static_cast<std::size_t>(parity);
-        slot.copy[p].guard = m_guard.of(parity);
-        slot.copy[p].timing = &m_timings[p][index];
+    slot.copy.assign(m_plan->inFlight, copy);
+    for (std::size_t lap = 0; lap < slot.copy.size(); ++lap) {
+        const Operands& operands = slot.operands[lap % slot.operands.size()];
+        slot.copy[lap].source = operands.inputs[0].data;
+        slot.copy[lap].target = operands.outputs[0].data;
+        slot.copy[lap].guard = m_guard.of(lap);
+        slot.copy[lap].timing = &m_timings[lap][step.index];
     }
 }
 
@@ -253,7 +274,7 @@ void RunContext::resolve(std::uint32_t index) {
             if (!spec.hostValue && !spec.shapesOutput) continue;
             // The only place where the submission waits for results: sizes that the graph computes.
             synchronizeAll();
-            if (!m_guard.mayRun(index, parity()))
+            if (!m_guard.mayRun(index, currentLap()))
                 return bind(index); // its producer failed: there is nothing to read
             hostValues[p] = toHost(tensorOf(v), m_plan->devices);
             values[p] = &hostValues[p];
@@ -287,21 +308,20 @@ void RunContext::resolve(std::uint32_t index) {
             for (Launch& launch : m_slots[index].launch) launch.cost = cost;
         }
     } catch (const std::exception&) {
-        if (m_guard.mayRun(index, parity())) m_guard.failed(index, std::current_exception());
+        if (m_guard.mayRun(index, currentLap())) m_guard.failed(index, std::current_exception());
         bind(index);
     }
 }
 
-void RunContext::submit(std::uint32_t index, int parity) {
+void RunContext::submit(std::uint32_t index, std::size_t lap) {
     const Step& step = m_plan->steps[index];
     Stream& stream = *m_streams[step.stream];
-    const auto p = static_cast<std::size_t>(parity);
     m_submitting = index;
     if (m_stops.isArmed()) stopBefore(index);
-    markSubmitted(index, p);
-    for (std::uint32_t other : step.waits) stream.wait(*m_events[other][p]);
+    markSubmitted(index, lap);
+    for (std::uint32_t other : step.waits) stream.wait(*m_events[other][lap]);
     if (step.control != kNone) {
-        runControl(index, parity);
+        runControl(index, lap);
     } else if (!m_cached[index]) {
         if (step.dynamic) {
             // The launch of the previous iteration is rewritten, so it must have passed.
@@ -309,18 +329,19 @@ void RunContext::submit(std::uint32_t index, int parity) {
             resolve(index);
         }
         StepSlot& slot = m_slots[index];
-        slot.launch[p].iteration = m_options.firstIteration + (step.setup ? 0 : m_iteration);
-        if (step.op)
-            stream.launch(slot.launch[p]);
-        else
-            stream.copy(slot.copy[p]);
+        if (step.op) {
+            slot.launch[lap].iteration = m_options.firstIteration + (step.setup ? 0 : m_iteration);
+            stream.launch(slot.launch[lap]);
+        } else {
+            stream.copy(slot.copy[lap]);
+        }
     }
-    if (step.recorded) stream.record(*m_events[index][p]);
+    if (step.recorded) stream.record(*m_events[index][lap]);
     if (m_stops.isArmed()) stopAfter(index);
 }
 
-void RunContext::markSubmitted(std::uint32_t step, std::size_t parity) noexcept {
-    m_stoppedAt[parity][step] = m_stoppedNs;
+void RunContext::markSubmitted(std::uint32_t step, std::size_t lap) noexcept {
+    m_stoppedAt[lap][step] = m_stoppedNs;
     m_reached[step] = m_iteration + 1;
 }
 
@@ -331,9 +352,11 @@ void RunContext::findStretches() {
     if (!m_options.cudaGraphs || m_options.iterations < kLeastIterations) return;
     for (std::vector<std::uint32_t>& steps : stretchesOf(*m_plan)) {
         Stretch stretch;
+        stretch.launches.resize(m_plan->inFlight);
         for (const std::uint32_t step : steps) {
             m_stretchOf[step] = static_cast<std::uint32_t>(m_stretches.size());
-            for (std::size_t p = 0; p < 2; ++p) stretch.launches[p].push_back(&m_slots[step].launch[p]);
+            for (std::size_t lap = 0; lap < m_plan->inFlight; ++lap)
+                stretch.launches[lap].push_back(&m_slots[step].launch[lap]);
         }
         stretch.steps = std::move(steps);
         m_stretches.push_back(std::move(stretch));
@@ -341,20 +364,24 @@ void RunContext::findStretches() {
 }
 
 /// Only the first step of a stretch waits for other streams, and these wait only for the last step.
-void RunContext::submitStretch(const Stretch& stretch, int parity) {
+void RunContext::submitStretch(const Stretch& stretch, std::size_t lap) {
     const Step& first = m_plan->steps[stretch.steps.front()];
     const Step& last = m_plan->steps[stretch.steps.back()];
     Stream& stream = *m_streams[first.stream];
-    const auto p = static_cast<std::size_t>(parity);
-    for (const std::uint32_t step : stretch.steps) markSubmitted(step, p);
-    for (std::uint32_t other : first.waits) stream.wait(*m_events[other][p]);
-    stream.launchStretch(stretch.launches[p]);
-    if (last.recorded) stream.record(*m_events[last.index][p]);
+    for (const std::uint32_t step : stretch.steps) markSubmitted(step, lap);
+    for (std::uint32_t other : first.waits) stream.wait(*m_events[other][lap]);
+    stream.launchStretch(stretch.launches[lap]);
+    if (last.recorded) stream.record(*m_events[last.index][lap]);
 }
 
-void RunContext::waitForLastIteration(const Step& step, int parity) {
-    for (std::uint32_t other : step.carriedWaits)
-        m_streams[step.stream]->wait(*m_events[other][static_cast<std::size_t>(1 - parity)]);
+void RunContext::waitForEarlierIterations(const Step& step) {
+    const auto waitFor = [&](const std::vector<std::uint32_t>& others, std::int64_t iteration) {
+        if (iteration < 0) return;
+        for (const std::uint32_t other : others)
+            m_streams[step.stream]->wait(*m_events[other][m_plan->lapOf(iteration)]);
+    };
+    waitFor(step.carriedWaits, m_iteration - 1);
+    waitFor(step.lapWaits, m_iteration - m_plan->inFlight);
 }
 
 void RunContext::synchronizeAll() {
@@ -395,7 +422,7 @@ void RunContext::runSetup() {
 }
 
 void RunContext::submitIteration(std::int64_t iteration) {
-    const int parity = static_cast<int>(iteration & 1);
+    const std::size_t lap = m_plan->lapOf(iteration);
     const bool isLast = iteration + 1 == m_options.iterations;
     const auto steps = static_cast<std::uint32_t>(m_plan->steps.size());
     const bool mayStop = m_stops.isArmed(); // between any two steps
@@ -407,52 +434,52 @@ void RunContext::submitIteration(std::int64_t iteration) {
         const bool isAlone = mayStop || m_stretchOf[i] == kNone;
         const Stretch* stretch = isAlone ? nullptr : &m_stretches[m_stretchOf[i]];
         if (stretch && stretch->steps.front() != i) continue;
-        if (iteration > 0) waitForLastIteration(step, parity);
+        waitForEarlierIterations(step);
         if (stretch)
-            submitStretch(*stretch, parity);
+            submitStretch(*stretch, lap);
         else
-            submit(i, parity);
+            submit(i, lap);
     }
     for (std::size_t s = 0; s < m_streams.size(); ++s) {
-        m_streams[s]->record(*m_ends[s][static_cast<std::size_t>(parity)]);
+        m_streams[s]->record(*m_ends[s][lap]);
         m_streams[s]->flush();
     }
 }
 
 void RunContext::finishIteration(std::int64_t iteration) {
-    const int parity = static_cast<int>(iteration & 1);
-    for (auto& ends : m_ends) ends[static_cast<std::size_t>(parity)]->synchronize();
-    collect(m_plan->setupSteps, static_cast<std::uint32_t>(m_plan->steps.size()), iteration, parity);
-    if (m_guard.wasCut(parity) || m_guard.hasFailed()) return;
+    const std::size_t lap = m_plan->lapOf(iteration);
+    for (auto& ends : m_ends) ends[lap]->synchronize();
+    collect(m_plan->setupSteps, static_cast<std::uint32_t>(m_plan->steps.size()), iteration, lap);
+    if (m_guard.wasCut(lap) || m_guard.hasFailed()) return;
     m_completed = iteration + 1;
     if (m_observer) m_observer->progress(m_run, m_completed, m_options.iterations);
 }
 
-StepState RunContext::stateOf(std::uint32_t step, int parity) const {
-    const StepState state = m_guard.state(step, parity);
+StepState RunContext::stateOf(std::uint32_t step, std::size_t lap) const {
+    const StepState state = m_guard.state(step, lap);
     if (state != StepState::done) return state;
     const Step& s = m_plan->steps[step];
     if (s.owner != kNone && !m_bodyRan[s.owner][s.body]) return StepState::skipped;
     return m_cached[step] ? StepState::cached : state;
 }
 
-void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
+void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
                          std::uint32_t owner, std::uint32_t body) {
-    auto& timings = m_timings[static_cast<std::size_t>(parity)];
+    auto& timings = m_timings[lap];
     for (const Device device : m_devices) m_plan->devices.at(device).collect(timings);
     m_records.clear();
     const bool isLast = iteration + 1 == m_options.iterations;
     const bool onVirtual = m_plan->virtualClock;
-    const auto& stopped = m_stoppedAt[static_cast<std::size_t>(parity)];
+    const auto& stopped = m_stoppedAt[lap];
     // No step of a cancelled iteration is counted, so that all counts agree.
-    const bool isCut = owner == kNone && first == m_plan->setupSteps && m_guard.wasCut(parity);
+    const bool isCut = owner == kNone && first == m_plan->setupSteps && m_guard.wasCut(lap);
     for (std::uint32_t i = first; i < last; ++i) {
         const Step& step = m_plan->steps[i];
         if (step.owner != owner || step.body != body || (step.last && !isLast)) continue;
         StepRecord record;
         record.step = i;
         record.iteration = static_cast<std::uint32_t>(iteration);
-        record.state = stateOf(i, parity);
+        record.state = stateOf(i, lap);
         if (isCut && record.state == StepState::done) record.state = StepState::cancelled;
         if (record.state == StepState::done) {
             const LaunchTiming& t = timings[i];
@@ -477,7 +504,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
 }
 
 Tensor RunContext::tensorOf(std::uint32_t value) const {
-    const BufferPtr& buffer = m_buffers[m_plan->values[value].slot];
+    const BufferPtr& buffer = bufferOf(value);
     if (buffer) return {buffer, m_types[value]};
     if (m_types[value].byteCount() == 0)
         return Tensor::onHost(m_types[value]); // an empty tensor has no memory
@@ -487,8 +514,8 @@ Tensor RunContext::tensorOf(std::uint32_t value) const {
 void RunContext::keepResults(RunResult& result) {
     const auto isWhole = [&](std::uint32_t v) {
         const std::uint32_t producer = m_plan->producers[v];
-        return producer != kNone && m_guard.state(producer, parity()) == StepState::done &&
-               m_types[v].isKnown() && (m_buffers[m_plan->values[v].slot] || m_types[v].byteCount() == 0);
+        return producer != kNone && m_guard.state(producer, currentLap()) == StepState::done &&
+               m_types[v].isKnown() && (bufferOf(v) || m_types[v].byteCount() == 0);
     };
     for (const auto& [node, values] : m_plan->valuesOfNode)
         for (std::size_t port = 0; port < values.size(); ++port)
@@ -526,7 +553,7 @@ void RunContext::iterate() {
     while (m_submitted < m_options.iterations && !m_guard.isCancelled() && !isEnough() &&
            !(m_submitted > 0 && m_guard.hasFailed())) {
         submitIteration(m_submitted++);
-        if (m_submitted - finished == 2) finishIteration(finished++);
+        if (m_submitted - finished == m_plan->inFlight) finishIteration(finished++);
         if (!isTimeToLook()) continue;
         while (finished < m_submitted) finishIteration(finished++);
         lookAtWatched();
@@ -570,7 +597,7 @@ RunResult RunContext::execute() {
                     : m_guard.isCancelled() ? RunStatus::cancelled
                                             : RunStatus::finished;
     for (const Step& step : m_plan->steps) {
-        StepState state = stateOf(step.index, parity());
+        StepState state = stateOf(step.index, currentLap());
         if (m_submitted == 0 && !step.setup && state == StepState::done) state = StepState::cancelled;
         result.states.push_back(state);
     }

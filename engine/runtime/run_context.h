@@ -13,34 +13,34 @@ namespace twb {
 using ResultCache = std::unordered_map<std::uint64_t, std::vector<Tensor>>;
 
 /// The steps that may still run. A failed step stays failed in all iterations. A cancel is recorded for each
-/// of the two iterations in flight (by parity), so that a complete iteration stays complete.
+/// iteration in flight (by lap, Plan::lapOf), so that a complete iteration stays complete.
 class RunGuard {
 public:
     explicit RunGuard(const Plan& plan);
 
-    /// The guard for launches of an iteration with this parity.
-    LaunchGuard* of(int parity) noexcept { return &m_sides[static_cast<std::size_t>(parity)]; }
+    /// The guard for launches of an iteration with this lap.
+    LaunchGuard* of(std::size_t lap) noexcept { return &m_sides[lap]; }
 
-    bool mayRun(std::uint32_t step, int parity) noexcept;
-    /// Steps [first, last) did not run in an iteration of this parity; `state` is the reason.
-    void skip(std::uint32_t first, std::uint32_t last, StepState state, int parity) noexcept;
+    bool mayRun(std::uint32_t step, std::size_t lap) noexcept;
+    /// Steps [first, last) did not run in an iteration of this lap; `state` is the reason.
+    void skip(std::uint32_t first, std::uint32_t last, StepState state, std::size_t lap) noexcept;
     /// If there is no memory for the sentence, only the state of an error is kept; errors() then says so.
     void failed(std::uint32_t step, std::exception_ptr error) noexcept;
     void fail(std::uint32_t step, ErrorCode code, std::string_view sentence) noexcept;
     void cancel() noexcept;
     bool isCancelled() const noexcept { return m_cancelled.load(std::memory_order_relaxed); }
     bool hasFailed() const noexcept { return m_failed.load(std::memory_order_relaxed); }
-    /// Whether a cancel prevented a step of the iteration with this parity.
-    bool wasCut(int parity) const noexcept { return m_sides[static_cast<std::size_t>(parity)].isCut(); }
+    /// Whether a cancel prevented a step of the iteration with this lap.
+    bool wasCut(std::size_t lap) const noexcept { return m_sides[lap].isCut(); }
     /// done, unless the step did not run.
-    StepState state(std::uint32_t step, int parity) const noexcept;
+    StepState state(std::uint32_t step, std::size_t lap) const noexcept;
     std::vector<StepError> errors() const;
 
 private:
     class Side final : public LaunchGuard {
     public:
-        void init(RunGuard& run, int parity, std::size_t steps);
-        bool mayRun(std::uint32_t step) noexcept override { return m_run->mayRun(step, m_parity); }
+        void init(RunGuard& run, std::size_t lap, std::size_t steps);
+        bool mayRun(std::uint32_t step) noexcept override { return m_run->mayRun(step, m_lap); }
         void failed(std::uint32_t step, std::exception_ptr error) noexcept override {
             m_run->failed(step, std::move(error));
         }
@@ -50,7 +50,7 @@ private:
 
     private:
         RunGuard* m_run = nullptr;
-        int m_parity = 0;
+        int m_lap = 0;
         std::vector<std::atomic<bool>> m_cut; ///< by step: prevented by a cancel
         std::atomic<bool> m_isCut{false};
     };
@@ -58,7 +58,7 @@ private:
     void raiseAlert() noexcept;
 
     const Plan& m_plan;
-    std::array<Side, 2> m_sides;
+    std::vector<Side> m_sides;                    ///< by lap
     std::vector<std::atomic<StepState>> m_states; ///< by step: done, failed, poisoned or skipped
     std::atomic<bool> m_cancelled{false};
     std::atomic<bool> m_failed{false};
@@ -67,9 +67,9 @@ private:
     std::vector<StepError> m_errors;
 };
 
-/// One run of a plan: its streams, its memory, and the loop that submits iterations. At most two iterations
-/// are in flight: the copies of one overlap the compute of the other, and the timings and events of the
-/// previous one can be read.
+/// One run of a plan: its streams, its memory, and the loop that submits iterations. Plan::inFlight
+/// iterations are in flight: the copies of one overlap the compute of another, and the timings and events of
+/// the previous one can be read.
 class RunContext {
 public:
     RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options, RunObserver* observer,
@@ -90,20 +90,23 @@ public:
     std::vector<std::uint32_t> runningSteps() const;
 
 private:
-    struct StepSlot {
+    struct Operands {
         std::vector<TensorView> inputs;
         std::vector<TensorView> outputs;
+    };
+    struct StepSlot {
+        std::vector<Operands> operands; ///< by lap if it uses memory of batches, else one for all
         std::vector<std::uint32_t> hostScalars;
         StepMemory memory;
-        // By parity of the iteration: one may still be queued while the next is submitted.
-        std::array<Launch, 2> launch;
-        std::array<Copy, 2> copy;
+        // By lap: one may still be queued while the next is submitted.
+        std::vector<Launch> launch;
+        std::vector<Copy> copy;
     };
 
-    /// Steps that are the same in each iteration, and their launches by parity.
+    /// Steps that are the same in each iteration, and their launches by lap.
     struct Stretch {
         std::vector<std::uint32_t> steps;
-        std::array<std::vector<const Launch*>, 2> launches;
+        std::vector<std::vector<const Launch*>> launches;
     };
 
     void allocate();
@@ -111,12 +114,15 @@ private:
     void useCache();
     void takeState();
     void bind(std::uint32_t step);
+    Operands operandsOf(const Step& step, std::size_t lap) const;
+    void bindOp(const Step& step, StepSlot& slot);
+    void bindCopy(const Step& step, StepSlot& slot);
     void resolve(std::uint32_t step);
-    void submit(std::uint32_t step, int parity);
-    void markSubmitted(std::uint32_t step, std::size_t parity) noexcept;
+    void submit(std::uint32_t step, std::size_t lap);
+    void markSubmitted(std::uint32_t step, std::size_t lap) noexcept;
     void findStretches();
-    void submitStretch(const Stretch& stretch, int parity);
-    void waitForLastIteration(const Step& step, int parity);
+    void submitStretch(const Stretch& stretch, std::size_t lap);
+    void waitForEarlierIterations(const Step& step);
     void prepare();
     void runSetup();
     void submitIteration(std::int64_t iteration);
@@ -124,7 +130,7 @@ private:
     void synchronizeAll();
     std::int64_t rest();
     /// The steps of bodies of `owner` in that range, or, by default, the steps outside all bodies.
-    void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, int parity,
+    void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
     void refuseOpaque();
     void iterate();
@@ -143,10 +149,10 @@ private:
     std::optional<Tensor> ownCopy(std::uint32_t value) const;
     std::optional<Tensor> onHost(std::uint32_t value) const;
     // In run_control.cpp.
-    void runControl(std::uint32_t step, int parity);
-    void runBranch(const Step& step, const PlanControl& control, int parity);
-    void repeat(const Step& step, const PlanControl& control, int parity);
-    bool runBody(const Step& step, std::uint32_t body, int parity);
+    void runControl(std::uint32_t step, std::size_t lap);
+    void runBranch(const Step& step, const PlanControl& control, std::size_t lap);
+    void repeat(const Step& step, const PlanControl& control, std::size_t lap);
+    bool runBody(const Step& step, std::uint32_t body, std::size_t lap);
     std::int64_t slicesOf(const PlanBody& body) const;
     void setState(const Step& step, const PlanState& state, std::int64_t iteration,
                   const std::vector<Tensor>& carried);
@@ -157,8 +163,12 @@ private:
                   const std::vector<TensorView>& inputs, const TensorView& out, const Attributes& given);
     std::int64_t hostInteger(std::uint32_t value, const Attributes& attributes, const char* attribute) const;
     void keepResults(RunResult& result);
-    StepState stateOf(std::uint32_t step, int parity) const;
-    int parity() const noexcept { return static_cast<int>(m_iteration & 1); }
+    StepState stateOf(std::uint32_t step, std::size_t lap) const;
+    std::size_t currentLap() const noexcept { return m_plan->lapOf(m_iteration); }
+    /// The memory of a value in the current iteration.
+    const BufferPtr& bufferOf(std::uint32_t value) const {
+        return m_buffers[m_plan->slotOf(value, currentLap())];
+    }
     Tensor tensorOf(std::uint32_t value) const;
 
     const std::uint64_t m_run;
@@ -169,26 +179,30 @@ private:
     RunGuard m_guard;
     RunStops m_stops;
 
-    std::vector<std::array<std::unique_ptr<Event>, 2>> m_ends;   ///< by stream: the end of an iteration
-    std::vector<std::array<std::unique_ptr<Event>, 2>> m_events; ///< by step, if others wait for it
-    std::vector<BufferPtr> m_buffers;                            ///< by slot
-    std::vector<TensorType> m_types;                             ///< by value: the actual types
-    std::vector<StepSlot> m_slots;                               ///< by step
-    std::array<std::vector<LaunchTiming>, 2> m_timings;          ///< by step
-    std::vector<bool> m_cached;                                  ///< by step
+    using Events = std::vector<std::unique_ptr<Event>>; ///< by lap
+    Events makeEvents(Backend& backend) const;
+
+    std::vector<Events> m_ends;                       ///< by stream: the end of an iteration
+    std::vector<Events> m_events;                     ///< by step, if others wait for it
+    std::vector<BufferPtr> m_buffers;                 ///< by slot
+    std::vector<TensorType> m_types;                  ///< by value: the actual types
+    std::vector<StepSlot> m_slots;                    ///< by step
+    std::vector<std::vector<LaunchTiming>> m_timings; ///< by lap and step
+    std::vector<bool> m_cached;                       ///< by step
     std::vector<StepRecord> m_records;
     std::vector<std::array<bool, 2>> m_bodyRan; ///< by control and body: whether it ran in this iteration
     std::int64_t m_iteration = 0;               ///< being submitted
     std::int64_t m_startNs = 0;
     std::int64_t m_prepareNs = 0;
-    std::int64_t m_setupEnd = 0;                          ///< on the run's clock
-    std::int64_t m_clockEnd = 0;                          ///< on the run's clock
-    std::int64_t m_submitted = 0;                         ///< iterations
-    std::int64_t m_completed = 0;                         ///< iterations
-    std::int64_t m_iterationsStart = 0;                   ///< on the host's clock
-    std::int64_t m_stoppedInSetup = 0;                    ///< m_stoppedNs when the iterations began
-    std::int64_t m_stoppedNs = 0;                         ///< total time stopped so far
-    std::array<std::vector<std::int64_t>, 2> m_stoppedAt; ///< by step: m_stoppedNs when it was submitted
+    std::int64_t m_setupEnd = 0;        ///< on the run's clock
+    std::int64_t m_clockEnd = 0;        ///< on the run's clock
+    std::int64_t m_submitted = 0;       ///< iterations
+    std::int64_t m_completed = 0;       ///< iterations
+    std::int64_t m_iterationsStart = 0; ///< on the host's clock
+    std::int64_t m_stoppedInSetup = 0;  ///< m_stoppedNs when the iterations began
+    std::int64_t m_stoppedNs = 0;       ///< total time stopped so far
+    std::vector<std::vector<std::int64_t>>
+        m_stoppedAt; ///< by lap and step: m_stoppedNs when it was submitted
     struct StoppedStep {
         std::uint32_t step = 0;
         bool after = false;

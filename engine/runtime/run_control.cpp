@@ -41,26 +41,26 @@ std::int64_t RunContext::hostInteger(std::uint32_t value, const Attributes& attr
     return tensor.toIntegers()[0];
 }
 
-void RunContext::runControl(std::uint32_t index, int parity) {
+void RunContext::runControl(std::uint32_t index, std::size_t lap) {
     const Step& step = m_plan->steps[index];
     const PlanControl& control = m_plan->controls[step.control];
-    LaunchTiming& timing = m_timings[static_cast<std::size_t>(parity)][index];
+    LaunchTiming& timing = m_timings[lap][index];
     timing.virtualStart = rest();
     timing.start = steadyNs();
     const std::int64_t stoppedBefore = m_stoppedNs;
-    if (!m_guard.mayRun(index, parity)) {
+    if (!m_guard.mayRun(index, lap)) {
         for (std::uint32_t b = 0; b < control.bodies.size(); ++b) {
             const PlanBody& body = control.bodies[b];
-            m_guard.skip(body.first, body.last, m_guard.state(index, parity), parity);
-            collect(body.first, body.last, m_iteration, parity, step.control, b);
+            m_guard.skip(body.first, body.last, m_guard.state(index, lap), lap);
+            collect(body.first, body.last, m_iteration, lap, step.control, b);
         }
         return;
     }
     try {
         if (control.kind == PlanControl::Kind::branch)
-            runBranch(step, control, parity);
+            runBranch(step, control, lap);
         else
-            repeat(step, control, parity);
+            repeat(step, control, lap);
     } catch (const std::exception&) {
         m_guard.failed(index, std::current_exception());
     }
@@ -68,15 +68,15 @@ void RunContext::runControl(std::uint32_t index, int parity) {
     timing.end = steadyNs() - (m_stoppedNs - stoppedBefore);
 }
 
-void RunContext::runBranch(const Step& step, const PlanControl& control, int parity) {
+void RunContext::runBranch(const Step& step, const PlanControl& control, std::size_t lap) {
     const bool taken = hostInteger(control.condition, step.attributes, "cond") != 0;
     const std::uint32_t b = taken ? 0 : 1;
-    if (!runBody(step, b, parity)) return;
+    if (!runBody(step, b, lap)) return;
     const PlanBody& body = control.bodies[b];
     for (std::size_t i = 0; i < body.results.size(); ++i) give(step, i, {tensorOf(body.results[i])}, nullptr);
 }
 
-void RunContext::repeat(const Step& step, const PlanControl& control, int parity) {
+void RunContext::repeat(const Step& step, const PlanControl& control, std::size_t lap) {
     const PlanBody& body = control.bodies[0];
     std::vector<Tensor> carried(control.carried);
     for (const PlanState& state : body.states)
@@ -94,7 +94,7 @@ void RunContext::repeat(const Step& step, const PlanControl& control, int parity
     std::int64_t i = 0;
     for (; i < trips && goesOn; ++i) {
         for (const PlanState& state : body.states) setState(step, state, i, carried);
-        if (!runBody(step, 0, parity)) return;
+        if (!runBody(step, 0, lap)) return;
         if (control.kind == PlanControl::Kind::loop)
             goesOn = hostInteger(control.goesOn, step.attributes, "cond_out") != 0;
         std::vector<Tensor> results;
@@ -178,7 +178,7 @@ void RunContext::setState(const Step& step, const PlanState& state, std::int64_t
 }
 
 /// Runs a body once. False if one of its steps did not finish.
-bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
+bool RunContext::runBody(const Step& step, std::uint32_t b, std::size_t lap) {
     const PlanBody& body = m_plan->controls[step.control].bodies[b];
     m_bodyRan[step.control][b] = true;
     const auto isHere = [&](std::uint32_t i) {
@@ -196,15 +196,15 @@ bool RunContext::runBody(const Step& step, std::uint32_t b, int parity) {
         if (!m_plan->steps[i].dynamic && m_plan->steps[i].control == kNone) bind(i);
     }
     for (std::uint32_t i = body.first; i < body.last; ++i)
-        if (isHere(i)) submit(i, parity);
+        if (isHere(i)) submit(i, lap);
     rest();
-    collect(body.first, body.last, m_iteration, parity, step.control, b);
+    collect(body.first, body.last, m_iteration, lap, step.control, b);
     StepState worst = m_guard.isCancelled() ? StepState::cancelled : StepState::done;
     for (std::uint32_t i = body.first; i < body.last; ++i)
-        if (const StepState state = m_guard.state(i, parity); isHere(i) && state != StepState::done)
+        if (const StepState state = m_guard.state(i, lap); isHere(i) && state != StepState::done)
             worst = state == StepState::cancelled ? StepState::cancelled : StepState::poisoned;
     if (worst == StepState::done) return true;
-    m_guard.skip(step.index, step.index + 1, worst, parity);
+    m_guard.skip(step.index, step.index + 1, worst, lap);
     return false;
 }
 
@@ -239,7 +239,7 @@ void RunContext::launchTo(std::uint32_t step, std::uint32_t stream, const Op& op
     launch.outputs = outputs;
     launch.attributes = &attributes;
     launch.cost = costOf(op, types, std::span(&type, 1), attributes);
-    launch.guard = m_guard.of(parity());
+    launch.guard = m_guard.of(currentLap());
     m_streams[stream]->launch(launch);
     m_streams[stream]->flush();
     m_streams[stream]->synchronize();

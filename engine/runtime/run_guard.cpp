@@ -7,9 +7,9 @@
 
 namespace twb {
 
-void RunGuard::Side::init(RunGuard& run, int parity, std::size_t steps) {
+void RunGuard::Side::init(RunGuard& run, std::size_t lap, std::size_t steps) {
     m_run = &run;
-    m_parity = parity;
+    m_lap = lap;
     m_cut = std::vector<std::atomic<bool>>(steps);
     if (run.m_plan.virtualClock) turn = &run.m_turn;
 }
@@ -19,22 +19,21 @@ void RunGuard::Side::cut(std::uint32_t step) noexcept {
     m_isCut.store(true, std::memory_order_release);
 }
 
-RunGuard::RunGuard(const Plan& plan) : m_plan(plan), m_states(plan.steps.size()) {
-    for (int parity = 0; parity < 2; ++parity)
-        m_sides[static_cast<std::size_t>(parity)].init(*this, parity, plan.steps.size());
+RunGuard::RunGuard(const Plan& plan) : m_plan(plan), m_sides(plan.inFlight), m_states(plan.steps.size()) {
+    for (std::size_t lap = 0; lap < m_sides.size(); ++lap) m_sides[lap].init(*this, lap, plan.steps.size());
     for (auto& state : m_states) state.store(StepState::done, std::memory_order_relaxed);
 }
 
-StepState RunGuard::state(std::uint32_t step, int parity) const noexcept {
+StepState RunGuard::state(std::uint32_t step, std::size_t lap) const noexcept {
     const StepState state = m_states[step].load(std::memory_order_acquire);
     if (state != StepState::done) return state;
-    return m_sides[static_cast<std::size_t>(parity)].isCut(step) ? StepState::cancelled : StepState::done;
+    return m_sides[lap].isCut(step) ? StepState::cancelled : StepState::done;
 }
 
-bool RunGuard::mayRun(std::uint32_t step, int parity) noexcept {
-    if (state(step, parity) != StepState::done) return false;
+bool RunGuard::mayRun(std::uint32_t step, std::size_t lap) noexcept {
+    if (state(step, lap) != StepState::done) return false;
     if (isCancelled()) {
-        m_sides[static_cast<std::size_t>(parity)].cut(step);
+        m_sides[lap].cut(step);
         return false;
     }
     for (std::uint32_t v : m_plan.steps[step].inputs) {
@@ -47,10 +46,10 @@ bool RunGuard::mayRun(std::uint32_t step, int parity) noexcept {
     return true;
 }
 
-void RunGuard::skip(std::uint32_t first, std::uint32_t last, StepState state, int parity) noexcept {
+void RunGuard::skip(std::uint32_t first, std::uint32_t last, StepState state, std::size_t lap) noexcept {
     for (std::uint32_t i = first; i < last; ++i) {
         if (state == StepState::cancelled)
-            m_sides[static_cast<std::size_t>(parity)].cut(i);
+            m_sides[lap].cut(i);
         else
             m_states[i].store(state, std::memory_order_release);
     }

@@ -92,7 +92,7 @@ void RunContext::stopBefore(std::uint32_t index) {
     if (here.empty() || m_stops.isStepping()) return;
     if (m_plan->stepsOf(step.node).front() != index) return; // not the first step of its node
     synchronizeAll();
-    if (m_guard.isCancelled() || m_guard.state(index, parity()) != StepState::done) return;
+    if (m_guard.isCancelled() || m_guard.state(index, currentLap()) != StepState::done) return;
     if (const std::optional<std::string> found = decide(here, ownInputs(*m_plan, step)))
         standStill(index, false, *found);
 }
@@ -105,7 +105,7 @@ void RunContext::stopAfter(std::uint32_t index) {
     const bool isStepping = m_stops.isStepping();
     if (here.empty() && !isStepping) return;
     synchronizeAll();
-    if (m_guard.isCancelled() || m_guard.state(index, parity()) != StepState::done) return;
+    if (m_guard.isCancelled() || m_guard.state(index, currentLap()) != StepState::done) return;
     const std::optional<std::string> found = decide(here, step.outputs);
     if (isStepping || found) standStill(index, true, found.value_or(std::string()));
 }
@@ -156,7 +156,7 @@ void RunContext::standStill(std::uint32_t index, bool after, std::string found) 
     stop.after = after;
     stop.found = std::move(found);
     for (std::uint32_t i = 0; i < m_plan->steps.size(); ++i)
-        stop.states.push_back(isReached(i) ? m_guard.state(i, parity()) : StepState::pending);
+        stop.states.push_back(isReached(i) ? m_guard.state(i, currentLap()) : StepState::pending);
     m_stop = {index, after};
     m_stops.begin();
     switch (m_observer->stopped(stop)) {
@@ -187,7 +187,7 @@ std::optional<Tensor> RunContext::onHost(std::uint32_t v) const {
 /// The same in memory of its own: later steps may reuse the value's memory.
 std::optional<Tensor> RunContext::ownCopy(std::uint32_t v) const {
     std::optional<Tensor> here = onHost(v);
-    if (!here || here->buffer() != m_buffers[m_plan->values[v].slot] || !here->data()) return here;
+    if (!here || here->buffer() != bufferOf(v) || !here->data()) return here;
     const Tensor copy = Tensor::onHost(here->type());
     std::memcpy(copy.data(), here->data(), static_cast<std::size_t>(here->byteCount()));
     return Tensor(copy.buffer(), here->type(), here->strides(), 0);
@@ -207,7 +207,7 @@ void RunContext::lookAtWatched() {
         const std::uint32_t v = m_plan->valueOf(output);
         const std::uint32_t producer = v == kNone ? kNone : m_plan->producers[v];
         if (producer == kNone || !m_plan->values[v].kept || !isReached(producer) ||
-            m_guard.state(producer, parity()) != StepState::done || !m_types[v].isKnown() ||
+            m_guard.state(producer, currentLap()) != StepState::done || !m_types[v].isKnown() ||
             m_types[v].shape.elementCount() != 1)
             continue;
         try {
@@ -229,7 +229,7 @@ std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
         if (!m_stop.after && std::find(step.inputs.begin(), step.inputs.end(), v) != step.inputs.end())
             return true;
         return producer != kNone && m_plan->values[v].kept && isReached(producer) &&
-               m_guard.state(producer, parity()) == StepState::done;
+               m_guard.state(producer, currentLap()) == StepState::done;
     };
     return m_stops.whileStill([&]() -> std::optional<Tensor> {
         const std::uint32_t v = m_plan->valueOf(output);

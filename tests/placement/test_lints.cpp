@@ -1,8 +1,11 @@
 #include "placement/fixes.h"
 #include "support/graphs.h"
+#include "support/op_runner.h"
 #include "support/test_main.h"
 
 #include <QObject>
+
+#include <algorithm>
 
 using namespace twb;
 using namespace twb::test;
@@ -41,6 +44,35 @@ class TestLints : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void waitsForData() {
+        GraphMaker g;
+        MemoryFiles files;
+        files.put("x.npy", tensorOf(DType::f32, {8, 2}, std::vector<double>(16)));
+        const NodeId data = g.node("Batches", "data", "cpu",
+                                   {{"path", std::string("x.npy")}, {"batch_size", std::int64_t{4}}});
+        const NodeId there = g.node("To", "there", "cuda:0", {}, {data});
+        const NodeId scaled = g.node("Neg", "scaled", "cpu", {}, {data});
+        const NodeId also = g.node("To", "also", "cuda:0", {{"non_blocking", true}}, {scaled});
+        g.node("Add", "sum", "cuda:0", {}, {there, also});
+        const auto found = [&](const Graph& graph, std::string_view code) {
+            std::vector<NodeId> out;
+            for (const Diagnostic& d : analyze(graph, devices(), Policy::strict, &files).diagnostics)
+                if (d.code == code) out.push_back(d.node);
+            return out;
+        };
+        QCOMPARE(found(g.graph(), "waits-for-data"), (std::vector<NodeId>{there, also}));
+        QCOMPARE(found(g.graph(), "non-blocking-pageable"), std::vector<NodeId>{also});
+        const Analysis analysis = analyze(g.graph(), devices(), Policy::strict, &files);
+        const auto note = std::ranges::find(analysis.diagnostics, "waits-for-data", &Diagnostic::code);
+        QVERIFY(note->severity == Severity::note);
+        QVERIFY2(note->message.starts_with("cuda:0 waits in each iteration until data has loaded its batch"),
+                 note->message.c_str());
+        Graph mended = g.graph();
+        mended.apply(toDelta(mended, note->fixes.at(0)));
+        QVERIFY(found(mended, "waits-for-data").empty());
+        QVERIFY(found(mended, "non-blocking-pageable").empty()); // memory of such batches is pinned
+    }
+
     void pingPong() {
         GraphMaker g;
         const NodeId a = g.node("Relu", "a", "cpu", {}, {random(g, "x", "cpu")});
