@@ -36,8 +36,8 @@ std::string refusalOfSteps(const std::string& text) {
         return fmt::format("\"{}\" is not a range of steps; write A:B, A: or :B", text);
     const int first = parts[1].length() ? std::stoi(parts[1]) : 0;
     if (parts[2].length() && std::stoi(parts[2]) <= first)
-        return fmt::format("the range {} has no step; the second number is the step after the last one",
-                           text);
+        return fmt::format(
+            "the range {} is empty: A:B records the steps A to B-1, so B must be greater than A", text);
     return {};
 }
 

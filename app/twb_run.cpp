@@ -109,8 +109,12 @@ void writeOutputs(const std::vector<WantedOutput>& outputs, const RunResult& res
     for (const WantedOutput& output : outputs) {
         const Tensor* tensor = result.tensor(output.port);
         if (!tensor)
-            throw Error(ErrorCode::failed,
-                        fmt::format("--output {}: the run has no tensor for this node", output.file.node));
+            throw Error(
+                ErrorCode::failed,
+                fmt::format(
+                    "--output {}: the run has no tensor of this node; it may be disabled, have an error, "
+                    "or be in a body of an If, Loop or Scan: enable it, or name another node",
+                    output.file.node));
         writeTensor(splitTensorPath(output.file.path.string()), toHost(*tensor, plan.devices).view());
     }
 }

@@ -338,8 +338,8 @@ ExitCode train(const TrainCommand& command) {
         throw Error(
             ErrorCode::invalidArgument,
             fmt::format(
-                "--early-stop {}: the training has no rows for validation; set validation of Batches, "
-                "or give --val",
+                "--early-stop {}: the training has no rows for validation; set the attribute validation "
+                "of the Batches node, or give --val",
                 command.stopOn));
     if (command.resume && trainer.place().epoch >= command.epochs && !command.quiet)
         printMessage(fmt::format("the training has finished its {} epochs; raise --epochs to continue",

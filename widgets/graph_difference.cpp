@@ -95,7 +95,7 @@ private:
                                       : Words::tr("stops %1").arg(stops.join(Words::tr(" and "))));
         }
         if (before->folded != after.folded)
-            changes << (after.folded ? Words::tr("folded") : Words::tr("unfolded"));
+            changes << (after.folded ? Words::tr("folded into a card") : Words::tr("unfolded to a card"));
         if (!changes.isEmpty())
             m_lines << QStringLiteral("~ %1: %2").arg(name, changes.join(QStringLiteral(", ")));
     }

@@ -92,8 +92,9 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     for (const auto& [name, title] : schedules) m_schedule->addItem(title, QString::fromLatin1(name));
     m_steps->setRange(1, 1000000000);
     m_steps->setValue(1000);
-    m_steps->setToolTip(tr("Steps after the warm-up. Step: the rate falls to a tenth after each third. "
-                           "Exponential: it falls to 1 %."));
+    m_steps->setToolTip(
+        tr("Number of steps after the warm-up. With Step, the learning rate falls to a tenth after each "
+           "third of them. With Exponential, it has fallen to 1 % at the end."));
     m_warmup->setRange(0, 1000000000);
     m_clip->setSpecialValueText(tr("Off"));
     m_problem->setWordWrap(true);

@@ -59,14 +59,14 @@ ProgramWatch::ProgramWatch(Document& document, RunController& runs, QObject* par
         Q_EMIT failed(tr("Cannot watch the program: %1").arg(reason));
     });
     connect(&m_runs, &RunController::leaveRequested, this,
-            [this] { end(tr("Stopped watching. The program goes on.")); });
+            [this] { end(tr("Stopped watching. The watched program keeps running.")); });
     connect(&m_document, &Document::reset, this, [this] {
         if (m_isShown) stop();
     });
 }
 
 void ProgramWatch::start(const WatchableProgram& program) {
-    if (isActive()) end(tr("Stopped watching. The program goes on."));
+    if (isActive()) end(tr("Stopped watching. The watched program keeps running."));
     m_program.emplace();
     m_isShown = false;
     m_rest.clear();

@@ -217,9 +217,10 @@ void RunController::tick() {
         if (!events.end) return;
         takeTensors(*events.end, true);
         for (const StepError& error : events.end->errors)
-            log(Severity::warning, tr("After run %1, a tensor could not be computed again: %2")
-                                       .arg(m_number)
-                                       .arg(toQt(error.message)));
+            log(Severity::warning,
+                tr("After run %1, a tensor that the run did not keep could not be computed: %2")
+                    .arg(m_number)
+                    .arg(toQt(error.message)));
     } else {
         m_done = events.done;
         m_figures->add(events.records);

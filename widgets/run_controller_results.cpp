@@ -29,9 +29,10 @@ bool RunController::startAgain() {
     try {
         m_executor.start(m_againPlan, options, *m_batch);
     } catch (const std::exception& error) {
-        log(Severity::warning, tr("After run %1, its tensors could not be computed again: %2")
-                                   .arg(m_number)
-                                   .arg(toQt(error.what())));
+        log(Severity::warning,
+            tr("After run %1, the tensors that the run did not keep could not be computed: %2")
+                .arg(m_number)
+                .arg(toQt(error.what())));
         return false;
     }
     m_isAgain = true;

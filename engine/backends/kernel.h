@@ -10,8 +10,8 @@
 
 namespace twb {
 
-/// State that a kernel keeps from one launch of a step to the next: a primitive, packed weights. Each kernel
-/// derives its own type.
+/// State that a kernel keeps from one launch of a step to the next, such as a oneDNN primitive or packed
+/// weights. Each kernel derives its own type.
 class KernelState {
 public:
     virtual ~KernelState() = default;
@@ -33,7 +33,7 @@ struct KernelContext {
     const Attributes& attributes;
     const TensorFiles* files = nullptr; ///< for File and Save
     StepMemory* memory = nullptr;       ///< null: the kernel keeps no state
-    std::int64_t iteration = 0;         ///< of the run, counted from RunOptions::firstIteration
+    std::int64_t iteration = 0;         ///< RunOptions::firstIteration in the first iteration of a run
 };
 
 /// A kernel for host memory. Throws twb::Error; never accesses memory outside its views.

@@ -39,8 +39,9 @@ public:
         constexpr int gzip = 16;
         if (packed.size() > std::numeric_limits<uInt>::max() ||
             inflateInit2(&m_stream, MAX_WBITS + gzip) != Z_OK)
-            throw Error(ErrorCode::badFile,
-                        fmt::format("{}: the file is too large to unpack", path.string()));
+            throw Error(
+                ErrorCode::badFile,
+                fmt::format("{}: the file is too large to unpack; unpack it with gunzip", path.string()));
     }
     ~Unpacker() { inflateEnd(&m_stream); }
     Unpacker(const Unpacker&) = delete;
@@ -83,8 +84,10 @@ template <class T> void swapBytes(void* data, std::size_t count) {
 void requireType(const fs::path& path, const TensorType& type, const TensorView& out) {
     const TensorType wanted{out.dtype, out.shape};
     if (type != wanted)
-        throw Error(ErrorCode::badFile, fmt::format("{}: the tensor is now {}, but was {}; reload the graph",
-                                                    path.string(), type.toString(), wanted.toString()));
+        throw Error(
+            ErrorCode::badFile,
+            fmt::format("{}: the tensor is now {}, but was {} when the graph was checked; reload the graph",
+                        path.string(), type.toString(), wanted.toString()));
 }
 
 } // namespace
@@ -208,7 +211,8 @@ void CsvFile::parse(std::string_view text) {
         for (std::size_t c = 0; c < fields.size(); ++c) {
             const std::optional<double> value = numberIn(fields[c]);
             if (!value)
-                fail(line, fmt::format("\"{}\" in column {} is not a number",
+                fail(line, fmt::format("\"{}\" in column {} is not a number; remove the column, or encode "
+                                       "its texts as numbers",
                                        std::string(fields[c].substr(0, 40)), m_names[c]));
             m_values.push_back(*value);
         }

@@ -74,8 +74,10 @@ public:
                         out.as<std::byte>());
     }
     void write(std::string_view path, const TensorView&) const override {
-        throw Error(ErrorCode::io,
-                    fmt::format("\"{}\" cannot be written: this run has no project folder", path));
+        throw Error(
+            ErrorCode::io,
+            fmt::format("\"{}\" cannot be written: this run has no project folder; save the project first",
+                        path));
     }
     std::string fingerprint(std::string_view path) const override {
         return m_tensors.contains(std::string(path)) ? "memory" : "";

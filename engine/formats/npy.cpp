@@ -105,8 +105,9 @@ NpyHeader readNpyHeader(const NpyStream& stream) {
 void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorView& out) {
     const TensorType wanted{out.dtype, out.shape};
     if (!(header.type == wanted) || !out.isDense())
-        refuse(stream.origin, fmt::format("it now holds {}, but held {} when the graph was checked",
-                                          header.type.toString(), wanted.toString()));
+        refuse(stream.origin,
+               fmt::format("it now holds {}, but held {} when the graph was checked; reload the graph",
+                           header.type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(header.type.byteCount());
     const std::size_t elementSize = sizeOf(header.type.dtype);
     // With one axis or none, both orders are equal.

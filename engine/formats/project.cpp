@@ -119,8 +119,10 @@ void checkRoutes(ProjectParts& parts, const std::string& origin) {
         if (last && last->id == route.id)
             refuse(origin, fmt::format("layout.routes.{} is given twice", keyOf(route.id)));
         if (!std::binary_search(inputs.begin(), inputs.end(), route.id))
-            refuse(origin, fmt::format("layout.routes.{} has dots for an input without an edge; remove it",
-                                       keyOf(route.id)));
+            refuse(origin,
+                   fmt::format(
+                       "layout.routes.{} has dots (bends of a wire) for an input without an edge; remove it",
+                       keyOf(route.id)));
         last = &route;
     }
 }

@@ -9,7 +9,7 @@
 
 namespace twb {
 
-/// The positions in the layout by id, until all records were read.
+/// Collects the positions in the layout, by id, until all records have been read.
 class ProjectPlaces {
 public:
     void add(Section section, std::uint64_t id, const std::array<double, 4>& numbers);

@@ -101,7 +101,8 @@ public:
             return true;
         case In::layoutDots:
             if (m_parts.routes.back().dots.size() >= kMostDots)
-                refuse(fmt::format("has more than {} dots, the limit of a wire", kMostDots));
+                refuse(fmt::format(
+                    "has more than {} dots (bends), the most that a wire may have; remove some", kMostDots));
             m_parts.routes.back().dots.emplace_back();
             m_in = In::dotNumbers;
             return true;
@@ -163,7 +164,8 @@ public:
             endDot();
             return true;
         case In::layoutDots:
-            if (m_parts.routes.back().dots.empty()) refuse("must have at least one dot; remove this entry");
+            if (m_parts.routes.back().dots.empty())
+                refuse("must have at least one dot (a bend of the wire); remove this entry");
             m_in = In::layoutItems;
             return true;
         default:
@@ -234,7 +236,7 @@ private:
             return bit(m_field) & kTexts ? "text" : "an integer";
         case In::layoutItems:
             return m_section == Section::lanes    ? "a number, the lane's height"
-                   : m_section == Section::routes ? "a list of dots"
+                   : m_section == Section::routes ? "a list of dots (bends of the wire)"
                                                   : "a list of numbers";
         case In::layoutDots:
             return "a list of dots, each of a lane's id, x and y";

@@ -34,10 +34,14 @@ Safetensors::Safetensors(const std::filesystem::path& path, const FileBounds& bo
     std::uint64_t length = 0;
     if (m_file.readAt(0, &length, sizeof length) != sizeof length)
         refuse(path, "not a .safetensors file: it is shorter than the length of its header");
-    if (length > kLongestHeader || length > m_file.size() - sizeof length)
-        refuse(path,
-               fmt::format("its header declares {} bytes, but the file has {} (and a header at most {})",
-                           length, m_file.size(), kLongestHeader));
+    if (length > kLongestHeader)
+        refuse(path, fmt::format("not a .safetensors file: its header would be {} bytes long, but the format "
+                                 "allows at most {}",
+                                 length, kLongestHeader));
+    if (length > m_file.size() - sizeof length)
+        refuse(path, fmt::format("the file is truncated: its header is {} bytes long, but the whole file has "
+                                 "only {}",
+                                 length, m_file.size()));
     std::string text(static_cast<std::size_t>(length), '\0');
     if (m_file.readAt(sizeof length, text.data(), text.size()) != text.size())
         refuse(path, "the file ends within its header");
@@ -76,8 +80,9 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
     const TensorType type = typeOf(name);
     const TensorType wanted{out.dtype, out.shape};
     if (!(type == wanted) || !out.isDense())
-        refuse(m_path, fmt::format("\"{}\" is now {}, but was {} when the graph was checked", name,
-                                   type.toString(), wanted.toString()));
+        refuse(m_path,
+               fmt::format("\"{}\" is now {}, but was {} when the graph was checked; reload the graph", name,
+                           type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(type.byteCount());
     readBytes(name, 0, out.data, bytes);
     if (type.dtype != DType::boolean) return;

@@ -100,10 +100,11 @@ std::string saveImportedModel(const ImportedModel& model, const fs::path& path) 
     }
     std::error_code failed;
     if (fs::exists(path, failed) && !fs::is_regular_file(path, failed))
-        throw Error(ErrorCode::invalidArgument,
-                    fmt::format("the project {}: the model's tensors need a folder beside it, but this is a "
-                                "device or a pipe; name a file",
-                                path.string()));
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("the project {} cannot be a device or a pipe, because the model's tensors are "
+                        "written to a file beside it; name a regular file",
+                        path.string()));
     NamedTensors tensors;
     std::string imported; // the tensor file's name in the graph
     for (const auto& [key, tensor] : model.tensors) {

@@ -53,7 +53,8 @@ public:
                      double x, std::int64_t seed) {
         if (inputs < 1 || outputs < 1)
             throw Error(ErrorCode::invalidArgument,
-                        fmt::format("a Linear needs sizes of at least 1, not {} to {}", inputs, outputs));
+                        fmt::format("a Linear needs at least 1 input and 1 output, but has {} and {}", inputs,
+                                    outputs));
         const FrameId frame = addFrame(fmt::format("{} ({} → {})", name, inputs, outputs), parent);
         const double bound = 1 / std::sqrt(static_cast<double>(inputs));
         const auto parameter = [&](const char* what, double y, std::vector<std::int64_t> shape,

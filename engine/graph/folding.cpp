@@ -76,9 +76,9 @@ Delta fold(const Graph& graph, const std::vector<NodeId>& nodes) {
         delta.nodes.push_back({*node, std::move(after)});
     }
     if (delta.nodes.size() == 1)
-        delta.title = fmt::format("Fold {}", delta.nodes[0].after->name);
+        delta.title = fmt::format("Fold {} into its consumer's card", delta.nodes[0].after->name);
     else
-        delta.title = fmt::format("Fold {} parameters", delta.nodes.size());
+        delta.title = fmt::format("Fold {} parameters into cards", delta.nodes.size());
     return delta;
 }
 
@@ -104,9 +104,9 @@ Delta unfold(const Graph& graph, const std::vector<NodeId>& nodes) {
         }
     }
     if (delta.nodes.size() == 1)
-        delta.title = fmt::format("Unfold {}", delta.nodes[0].after->name);
+        delta.title = fmt::format("Unfold {} to a card of its own", delta.nodes[0].after->name);
     else
-        delta.title = fmt::format("Unfold {} parameters", delta.nodes.size());
+        delta.title = fmt::format("Unfold {} parameters to cards", delta.nodes.size());
     return delta;
 }
 

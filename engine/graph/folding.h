@@ -7,6 +7,9 @@
 
 namespace twb {
 
+// Folding is a matter of drawing: a folded source is a row on the card of its only consumer instead of a card
+// of its own. Folding changes neither the graph's results nor its steps.
+
 /// Ports from this index on show no folded node.
 inline constexpr int kMostFoldedPorts = 64;
 

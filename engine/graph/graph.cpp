@@ -166,8 +166,9 @@ void Graph::applyRoutes(const Delta& delta) {
         if (!sourceOf(id)) refuse(describeWireInto(id) + " cannot have dots: there is no such wire");
         if (c.after->dots.empty()) refuse(describeWireInto(id) + " has a route without dots");
         if (c.after->dots.size() > kMostDots)
-            refuse(fmt::format("{} would have {} dots, and a wire has room for {}: delete some first",
-                               describeWireInto(id), c.after->dots.size(), kMostDots));
+            refuse(fmt::format(
+                "{} would have {} dots (bends), but a wire may have at most {}; remove some first",
+                describeWireInto(id), c.after->dots.size(), kMostDots));
         m_routes.set(*c.after);
     }
     if (m_routes.empty()) return;
@@ -241,7 +242,7 @@ void Graph::apply(const Delta& delta) {
 void Graph::check(const Delta& delta) const {
     const auto checkNode = [&](const Node& node) {
         if (!m_lanes.find(node.lane))
-            refuse(fmt::format("node \"{}\" ({}) stands on lane {}, which does not exist", node.name,
+            refuse(fmt::format("node \"{}\" ({}) is on lane {}, which does not exist", node.name,
                                value(node.id), value(node.lane)));
         if (node.frame != FrameId::none && !m_frames.find(node.frame))
             refuse(fmt::format("node \"{}\" ({}) belongs to frame {}, which does not exist", node.name,
@@ -249,13 +250,13 @@ void Graph::check(const Delta& delta) const {
     };
     const auto checkNote = [&](const Note& note) {
         if (!m_lanes.find(note.lane))
-            refuse(fmt::format("note {} stands on lane {}, which does not exist", value(note.id),
-                               value(note.lane)));
+            refuse(
+                fmt::format("note {} is on lane {}, which does not exist", value(note.id), value(note.lane)));
     };
     const auto checkRoute = [&](const Route& route) {
         for (const Dot& dot : route.dots)
             if (!m_lanes.find(dot.lane))
-                refuse(fmt::format("a dot of {} stands on lane {}, which does not exist",
+                refuse(fmt::format("a dot (bend) of {} is on lane {}, which does not exist",
                                    describeWireInto(route.id), value(dot.lane)));
     };
     if (removesAny(delta.lanes) || removesAny(delta.frames)) {

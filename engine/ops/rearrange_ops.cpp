@@ -121,7 +121,7 @@ void inferReverseSequence(InferContext& ctx) {
     const std::int64_t size = input.shape[static_cast<int>(batch)];
     if (lengths.rank() != 1 || (lengths[0] != size && lengths[0] != kUnknownDim && size != kUnknownDim))
         ctx.fail("shape-mismatch", 1,
-                 fmt::format("sequence_lens must be a list of {} lengths, one for each of the batch, but has "
+                 fmt::format("sequence_lens must be a list of {} lengths, one for each batch entry, but has "
                              "the shape {}",
                              size, lengths.toTorchString()));
     ctx.output(0, input);

@@ -106,7 +106,7 @@ bool BodyRule::checkOwner(NodeFacts& facts, const Node& node) {
     return checkCarried(facts, node, *body);
 }
 
-/// A carried value keeps its type, and each carried result has its Carried.
+/// A carried value keeps its type, and each carried result has a Carried node of its own.
 bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body) {
     if (facts.attributes.empty()) return false; // reported already
     const std::int64_t carried = facts.attributes.integer("carried");
@@ -123,11 +123,14 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
         }
         fine = false;
         add(id, -1,
-            isOurs ? fmt::format("{} has the same index {} as {}; each carried value needs its own Carried",
-                                 quoted(*m_graph.find(id)), index,
-                                 labelOf(m_graph, states[static_cast<std::size_t>(index)]->id))
-                   : fmt::format("{} has index {}, but {} carries {} values; set its attribute \"carried\"",
-                                 quoted(*m_graph.find(id)), index, quoted(node), carried));
+            isOurs ? fmt::format(
+                         "{} has the same index {} as {}; each carried value needs a Carried node of its own",
+                         quoted(*m_graph.find(id)), index,
+                         labelOf(m_graph, states[static_cast<std::size_t>(index)]->id))
+                   : fmt::format("{} has index {}, but {} carries only {} values, with indices from 0; set "
+                                 "\"carried\" of {} to at least {}, or delete {}",
+                                 quoted(*m_graph.find(id)), index, quoted(node), carried, quoted(node),
+                                 index + 1, quoted(*m_graph.find(id))));
     }
     for (std::int64_t k = 0; k < carried; ++k) {
         const auto i = static_cast<std::size_t>(k);
@@ -136,8 +139,10 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
         if (!states[i]) {
             fine = false;
             add(node.id, port,
-                fmt::format("{} carries {} values, but its body has no Carried with index {}", quoted(node),
-                            carried, k));
+                fmt::format(
+                    "{} carries {} values, but its body has no Carried node with index {}; add one, or "
+                    "lower \"carried\" of {}",
+                    quoted(node), carried, k, quoted(node)));
             continue;
         }
         if (states[i]->device != facts.device) {
@@ -158,13 +163,13 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
                              before->shape.isKnown() && after->shape.isKnown();
         if (!sameKind || changes) {
             fine = false;
-            Diagnostic& d = add(node.id, port,
-                                fmt::format("the body of {} accepts {} as {} {}, but returns it as {} {}{}",
-                                            quoted(node), labelOf(m_graph, states[i]->id),
-                                            name(before->dtype), before->shape.toTorchString(),
-                                            name(after->dtype), after->shape.toTorchString(),
-                                            sameKind ? "; if its size changes, set \"varies\" of the Carried"
-                                                     : "; dtype and rank must stay the same"));
+            Diagnostic& d = add(
+                node.id, port,
+                fmt::format("the body of {} accepts {} as {} {}, but returns it as {} {}{}", quoted(node),
+                            labelOf(m_graph, states[i]->id), name(before->dtype),
+                            before->shape.toTorchString(), name(after->dtype), after->shape.toTorchString(),
+                            sameKind ? "; if the size changes, set \"varies\" of the Carried node"
+                                     : "; dtype and rank must stay the same"));
             d.edge = Edge{*facts.inputs[p], {node.id, port}};
             if (!sameKind) continue;
             Fix fix;

@@ -9,16 +9,17 @@
 
 namespace twb {
 
-/// The rules for bodies: which nodes may read their tensors, that state nodes belong to an owner of the right
-/// kind, and that a body returns each carried value with the type that it accepts. Adds diagnostics with the
-/// code "body" to `analysis`, whose nodes up to and including `facts` are complete, bodies before their
-/// owners.
+/// The rules for bodies: which nodes may read their tensors, that state nodes are in a body of the right
+/// kind, and that a body returns each carried value with the type that it accepts. The owner of a body is its
+/// If, Loop or Scan node. State nodes (Carried, ScanSlice, Iteration) are the inputs of a body. Adds
+/// diagnostics with the code "body" to `analysis`.
 class BodyRule {
 public:
     BodyRule(const Graph& graph, const Bodies& bodies, Analysis& analysis);
 
     /// False if the node breaks a rule, as a part of a body or as an owner. Sets an owner's output sizes to
-    /// those that hold for any number of runs.
+    /// those that hold for any number of iterations of its body. All nodes before `facts` in the analysis
+    /// must be complete; the nodes of a body come before its owner.
     bool check(NodeFacts& facts, const Node& node);
 
 private:

@@ -112,10 +112,9 @@ Graph exportable(const Graph& graph, const Analysis& analysis, std::string_view 
     if (!any) return graph;
     for (const Diagnostic& d : analysis.diagnostics)
         if (d.code == "disabled" && d.severity == Severity::warning)
-            throw Error(
-                ErrorCode::badGraph,
-                fmt::format("the graph cannot be exported to {}: {}; enable the disabled node or delete both",
-                            format, d.message));
+            throw Error(ErrorCode::badGraph,
+                        fmt::format("the graph cannot be exported to {}: {}, or delete both nodes", format,
+                                    d.message));
     DeltaBuilder builder(graph, "");
     std::vector<NodeId> gone;
     for (const NodeFacts& facts : analysis.nodes) {

@@ -14,9 +14,10 @@ public:
         return vertexCount() - 1;
     }
     int vertexCount() const noexcept { return static_cast<int>(m_costs.size()); }
-    /// The cost of a vertex on the first side, and on the second.
+    /// Adds a cost of a vertex on the first side (the second, if not `onFirst`).
     void addCost(int vertex, bool onFirst, std::int64_t cost);
-    /// The cost of `one` on the first side (the second, if not `onFirst`) with `other` on the opposite side.
+    /// Adds a cost of `one` on the first side (the second, if not `onFirst`) with `other` on the opposite
+    /// side.
     void addApart(int one, int other, bool onFirst, std::int64_t cost);
     /// If `leader` is on the first side (the second, if not `onFirst`), `follower` must be, too.
     void follow(int leader, int follower, bool onFirst);

@@ -13,7 +13,7 @@ struct TimePair {
     double before = 0; ///< median, ms
     double after = 0;
     double spread = 0; ///< noise of a measured time: the larger distance between median and p95, ms
-    bool once = false; ///< one of them was timed only a few times; too few for measured times
+    bool once = false; ///< fewer than 3 timings in one report: too few to compare measured times
     bool beforeModelled = false;
     bool afterModelled = false;
 
@@ -30,7 +30,9 @@ struct ReportChange {
     enum class Kind : std::uint8_t { same, changed, added, removed };
     Kind kind = Kind::same;
     std::string label;
-    std::string from; ///< the two devices of a transfer, or the device of a step; "" if it was added
+    /// The device of a step, or both devices of a transfer: `from` in the first report ("" if added), `to` in
+    /// the second ("" if removed).
+    std::string from;
     std::string to;
     std::uint64_t bytesBefore = 0; ///< of a transfer: per iteration, or once if it is part of the setup
     std::uint64_t bytesAfter = 0;

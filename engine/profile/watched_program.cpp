@@ -73,9 +73,11 @@ void WatchedProgram::readHeader(const std::string& line) {
     if (header.value("version", json()) != kVersion)
         throw Error(
             ErrorCode::badFile,
-            fmt::format("The watched program uses version {} of the protocol, this program version {}. "
-                        "Install the package that comes with this program.",
-                        header.value("version", json()).dump(), kVersion));
+            fmt::format(
+                "The watched program uses version {} of the watch protocol, this window version {}. In the "
+                "environment of the watched program, run \"pip install app/python\" in the source folder of "
+                "this version of Tensor Workbench.",
+                header.value("version", json()).dump(), kVersion));
     m_script = text(header, "script");
     m_process = integer(header, "pid");
     m_step = m_firstStep = integer(header, "step");

@@ -134,7 +134,8 @@ std::int64_t RunContext::slicesOf(const PlanBody& body) const {
         count = size;
     }
     if (count < 0)
-        throw Error(ErrorCode::failed, "its body has no ScanSlice, so its number of runs is unknown");
+        throw Error(ErrorCode::failed,
+                    "its body has no ScanSlice node, so the number of iterations is unknown; add one");
     return count;
 }
 
@@ -154,8 +155,8 @@ void RunContext::setState(const Step& step, const PlanState& state, std::int64_t
         if (!now) throw Error(ErrorCode::failed, fmt::format("\"{}\" was not computed", value.label));
         if (value.type.isKnown() && now.type() != value.type)
             throw Error(ErrorCode::failed,
-                        fmt::format("the body returns \"{}\" as {}, but accepts it as {}; if its size "
-                                    "changes, set its attribute \"varies\"",
+                        fmt::format("the body returns \"{}\" as {}, but accepts it as {}; if the size "
+                                    "changes, set \"varies\" of this Carried node",
                                     value.label, now.type().toString(), value.type.toString()));
         break;
     case PlanState::Kind::slice: {

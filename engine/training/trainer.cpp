@@ -195,13 +195,14 @@ public:
             if (saved == state.end())
                 throw Error(ErrorCode::badFile,
                             fmt::format("{}: the checkpoint does not match this graph: it has no tensor "
-                                        "\"{}\"",
+                                        "\"{}\"; resume with the graph and options of the checkpoint",
                                         origin, name));
             if (saved->second.type() != type)
                 throw Error(
                     ErrorCode::badFile,
                     fmt::format(
-                        "{}: the checkpoint does not match this graph: \"{}\" is {}, but {} in the graph",
+                        "{}: the checkpoint does not match this graph: \"{}\" is {} in the checkpoint, but "
+                        "{} in the graph; resume with the graph and options of the checkpoint",
                         origin, name, saved->second.type().toString(), type.toString()));
             restored[output] = onDevice(saved->second, m_analysis.find(output.node)->device);
         }
@@ -286,8 +287,9 @@ private:
             if (m_hasBatches && rows != m_rows)
                 throw Error(
                     ErrorCode::badGraph,
-                    fmt::format("{} gives {} rows in batches of {}, but another Batches gives {} in batches "
-                                "of {}; they must agree",
+                    fmt::format("{} gives {} rows in batches of {}, but another Batches node gives {} in "
+                                "batches of {}; give both the same number of rows, batch_size, first_row and "
+                                "drop_last",
                                 quoted(node), rows.count, rows.size, m_rows.count, m_rows.size));
             m_rows = rows;
             m_heldRows = held;

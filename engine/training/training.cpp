@@ -309,15 +309,17 @@ void requireParameters(const Graph& graph, const Analysis& analysis, std::span<c
                 fmt::format("{} cannot be a parameter: it is not a source node such as Parameter or File",
                             name));
         if (!type || !type->isKnown() || !isFloating(type->dtype))
-            throw Error(ErrorCode::badGraph,
-                        fmt::format("{} cannot be a parameter: it must be floating, but is {}", name,
-                                    type ? type->toString() : "not known"));
+            throw Error(
+                ErrorCode::badGraph,
+                fmt::format("{} cannot be a parameter: a parameter must be f32 or f64, but the type of "
+                            "this node is {}",
+                            name, type ? type->toString() : "not known"));
         if (type->dtype != DType::f32 && type->dtype != DType::f64)
             throw Error(
                 ErrorCode::badGraph,
-                fmt::format("{} cannot be a parameter: it is {}, but optimizers update f32 and f64; cast it "
-                            "after the parameter",
-                            name, twb::name(type->dtype)));
+                fmt::format("{} cannot be a parameter: a parameter must be f32 or f64, but the dtype of this "
+                            "node is {}; make it f32 and insert a Cast to {} after it",
+                            name, twb::name(type->dtype), twb::name(type->dtype)));
         if (isUpdated(graph, {id, 0}))
             throw Error(
                 ErrorCode::badGraph,

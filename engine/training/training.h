@@ -37,7 +37,8 @@ struct Training {
 std::optional<Training> trainingOf(const Graph& graph);
 
 /// The sources on which a loss depends and that training would usually change: the Parameter nodes or, if
-/// there are none, the floating sources that are folded into their consumers. Sorted.
+/// there are none, the floating-point sources that are drawn on the cards of their consumers (folding.h).
+/// Sorted.
 std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, NodeId loss);
 
 /// Lets parameters learn: adds the backward pass of a loss and the steps of an optimizer, in a collapsed

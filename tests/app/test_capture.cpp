@@ -93,7 +93,7 @@ private Q_SLOTS:
         QTest::newRow("gpus") << QStringList{"--gpus", "0", "a.py"} << "--gpus: ";
         QTest::newRow("steps") << QStringList{"--steps", "3", "a.py"}
                                << "--steps: \"3\" is not a range of steps; write A:B, A: or :B";
-        QTest::newRow("no step") << QStringList{"--steps", "3:3", "a.py"} << "the range 3:3 has no step";
+        QTest::newRow("no step") << QStringList{"--steps", "3:3", "a.py"} << "the range 3:3 is empty";
         QTest::newRow("misspelt") << QStringList{"--stpes", "3:4", "a.py"} << "did you mean \"--steps\"?";
         QTest::newRow("over the script")
             << QStringList{"-o", "./a.py", "a.py"} << "SCRIPT and -o are the same file";

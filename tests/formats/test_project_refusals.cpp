@@ -146,7 +146,7 @@ private Q_SLOTS:
                         fmt::format("\"notes\": {{\"1\": [0, 100, 280, 0]}}, \"routes\": {}", routes));
         };
         row("dots of no edge", dots(R"({"2:1": [[1, 0, 0]]})"),
-            "layout.routes.2:1 has dots for an input without an edge; remove it");
+            "layout.routes.2:1 has dots (bends of a wire) for an input without an edge; remove it");
         row("dots of nobody", dots(R"({"7:0": [[1, 0, 0]]})"), "layout.routes.7:0 has dots");
         row("dots twice", dots(R"({"2:0": [[1, 0, 0]], "2:0": [[1, 0, 0]]})"),
             "layout.routes.2:0 is given twice");

@@ -126,7 +126,7 @@ void TestSafetensors::refusesInvalidFiles_data() {
     };
     row("empty", {}, "shorter than the length of its header");
     row("short", QByteArray(7, 'x'), "shorter than the length of its header");
-    row("header beyond the file", QByteArray("\xff\xff\xff\xff\xff\xff\xff\x7f{}"), "its header declares");
+    row("header beyond the file", QByteArray("\xff\xff\xff\xff\xff\xff\xff\x7f{}"), "its header would be");
     row("no JSON", fileOf("{\"a\"", ""), "is not a JSON object");
     row("a list", fileOf("[]", ""), "is not a JSON object");
     row("no dtype", fileOf(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "has no dtype");

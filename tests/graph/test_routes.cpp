@@ -104,11 +104,13 @@ private Q_SLOTS:
         QTest::newRow("no such wire") << 0 << QStringLiteral("there is no such wire");
         QTest::newRow("a wire without its dots") << 1 << QStringLiteral("cannot be removed without its dots");
         QTest::newRow("a way with no dots") << 2 << QStringLiteral("has a route without dots");
-        QTest::newRow("too many") << 3 << QStringLiteral("would have 101 dots, and a wire has room for 100");
+        QTest::newRow("too many") << 3
+                                  << QStringLiteral(
+                                         "would have 101 dots (bends), but a wire may have at most 100");
         QTest::newRow("stale") << 4 << QStringLiteral("differ from the state that this change expects");
         QTest::newRow("there already")
             << 5 << QStringLiteral("differ from the state that this change expects");
-        QTest::newRow("lane that is none") << 6 << QStringLiteral("stands on lane 99, which does not exist");
+        QTest::newRow("lane that is none") << 6 << QStringLiteral("is on lane 99, which does not exist");
         QTest::newRow("another wire") << 7 << QStringLiteral("may not move them to another wire");
         QTest::newRow("nothing") << 8 << QStringLiteral("is empty");
         QTest::newRow("a lane with dots removed") << 9 << QStringLiteral("which does not exist");

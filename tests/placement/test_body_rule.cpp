@@ -107,7 +107,7 @@ private Q_SLOTS:
         const QString none = theError(changed(missing.g.graph(), missing.loop, [](Node& node) {
             node.attributes.set("carried", std::int64_t{0});
         }));
-        QVERIFY2(none.contains(QStringLiteral("set its attribute \"carried\"")), qPrintable(none));
+        QVERIFY2(none.contains(QStringLiteral("set \"carried\" of Loop")), qPrintable(none));
     }
 
     void whatIsCarriedComesBackAsItWent() {

@@ -220,7 +220,8 @@ private Q_SLOTS:
         Trainer trainer(clouds.learning(), simulatedMap(), clouds.files, {});
         QCOMPARE(
             refusal([&] { trainer.restore({}, {}, "checkpoint"); }),
-            QStringLiteral("checkpoint: the checkpoint does not match this graph: it has no tensor \"w\""));
+            QStringLiteral("checkpoint: the checkpoint does not match this graph: it has no tensor \"w\"; "
+                           "resume with the graph and options of the checkpoint"));
         (void)trainer.run(1);
         auto state = trainer.state();
         QCOMPARE(refusal([&] {
@@ -230,8 +231,9 @@ private Q_SLOTS:
                                 "resume with the same data and batch size"));
         state["b"] = tensorOf(DType::f32, {4}, {1, 2, 3, 4});
         QCOMPARE(refusal([&] { trainer.restore({}, state, "checkpoint"); }),
-                 QStringLiteral("checkpoint: the checkpoint does not match this graph: \"b\" is f32 4, but "
-                                "f32 3 in the graph"));
+                 QStringLiteral("checkpoint: the checkpoint does not match this graph: \"b\" is f32 4 in "
+                                "the checkpoint, but f32 3 in the graph; resume with the graph and options "
+                                "of the checkpoint"));
     }
 
     void badDataIsNamed() {

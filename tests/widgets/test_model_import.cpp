@@ -151,8 +151,8 @@ private Q_SLOTS:
         const auto window = makeWindow();
         window->load(m_model);
         QVERIFY(window->selectNode(QStringLiteral("/net/fc/Gemm")));
-        QAction* fold = action(*window, QStringLiteral("Fold parameters"));
-        QAction* unfold = action(*window, QStringLiteral("Unfold parameters"));
+        QAction* fold = action(*window, QStringLiteral("Fold parameters into cards"));
+        QAction* unfold = action(*window, QStringLiteral("Unfold parameters from cards"));
         QVERIFY(!fold->isEnabled() && unfold->isEnabled());
         unfold->trigger();
         const Graph& graph = window->document().graph();

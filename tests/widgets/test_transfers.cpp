@@ -81,8 +81,8 @@ private Q_SLOTS:
         bench.run(20);
         QCOMPARE(bench.plot.unitText(), QStringLiteral("ms · modelled · dashed: predicted"));
         QTest::mouseClick(bench.segment("bytes/s"), Qt::LeftButton);
-        QCOMPARE(bench.plot.unitText(), QStringLiteral("bytes/s of the run · modelled"));
-        QVERIFY(action(*bench.window, QStringLiteral("Bytes per second of the run"))->isChecked());
+        QCOMPARE(bench.plot.unitText(), QStringLiteral("bytes/s over whole iterations · modelled"));
+        QVERIFY(action(*bench.window, QStringLiteral("Average bytes per second"))->isChecked());
         bench.key(Qt::Key_4);
         QCOMPARE(bench.plot.unitText(), QStringLiteral("% of the iterations' time · modelled"));
         QVERIFY(bench.segment("share")->isChecked());

@@ -173,7 +173,8 @@ bool FileActions::mayEndRun() {
     const bool isFollowing = m_runs.isFollowing();
     if (isFollowing) {
         box.setText(tr("Stop watching the program?"));
-        box.setInformativeText(tr("The program goes on. Its figures in this window will be lost."));
+        box.setInformativeText(
+            tr("The watched program keeps running. Its figures in this window will be lost."));
     }
     dress(box, Severity::note);
     QPushButton* stop =

@@ -30,17 +30,19 @@ void NodeActions::fillWireActions(QMenu& menu) {
     keepOnCanvas(*m_addDot, m_canvas);
     m_straighten = addAction(menu, tr("Strai&ghten wire"), QKeySequence(tr("Alt+.")), [this] {
         Delta delta = straighten(m_document.graph(), m_document.selection());
-        if (delta.empty()) m_editor.say(tr("Select a wire with dots, or a dot."));
+        if (delta.empty()) m_editor.say(tr("Select a wire with dots (bends), or one of its dots."));
         m_editor.edit(std::move(delta));
     });
     m_straighten->setToolTip(tr("Removes all dots of the selected wire."));
 }
 
 void NodeActions::fillNodeActions(QMenu& menu) {
-    m_fold = addAction(menu, tr("F&old parameters"), QKeySequence(tr("Ctrl+Alt+F")),
+    m_fold = addAction(menu, tr("F&old parameters into cards"), QKeySequence(tr("Ctrl+Alt+F")),
                        [this] { m_editor.edit(twb::fold(m_document.graph(), selectedNodes())); });
-    m_unfold = addAction(menu, tr("&Unfold parameters"), QKeySequence(tr("Ctrl+Alt+U")),
+    m_unfold = addAction(menu, tr("&Unfold parameters from cards"), QKeySequence(tr("Ctrl+Alt+U")),
                          [this] { m_editor.edit(twb::unfold(m_document.graph(), selectedNodes())); });
+    m_fold->setToolTip(tr("Draws parameters as rows on the card of their consumer. The run stays the same."));
+    m_unfold->setToolTip(tr("Draws each parameter as a card of its own."));
     m_disable = addAction(menu, tr("Disa&ble"), QKeySequence(tr("M")), [this] {
         m_editor.edit(toggleDisabled(m_document.graph(), m_document.selection()));
     });

@@ -46,7 +46,7 @@ private:
     QWidget* makeHeader();
     QWidget* makePlacement();
     void refresh();        ///< after a change of the selection or the document
-    void refreshFigures(); ///< after a frame of a run
+    void refreshFigures(); ///< after RunController::frame()
     void showNode(const Node& node);
     void showEdge(const Edge& edge);
     void showMany();

@@ -97,7 +97,8 @@ TensorPanel::~TensorPanel() = default;
 QWidget* TensorPanel::makeHead() {
     m_views->addItems({tr("Table"), tr("Heat map"), tr("Image"), tr("Line"), tr("Histogram"),
                        tr("Difference"), tr("Relative")});
-    m_views->setItemData(RelativeView, tr("Difference over magnitude"), Qt::ToolTipRole);
+    m_views->setItemData(RelativeView, tr("The difference divided by the magnitude of the reference value"),
+                         Qt::ToolTipRole);
     // Long words may be broken, so that they do not widen the inspector.
     m_views->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     m_views->setMinimumContentsLength(6);

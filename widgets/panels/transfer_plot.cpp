@@ -349,7 +349,7 @@ QString TransferPlot::unitText() const {
         parts << tr("GB/s");
         break;
     case Unit::throughput:
-        parts << tr("bytes/s of the run");
+        parts << tr("bytes/s over whole iterations");
         break;
     case Unit::share:
         parts << tr("% of the iterations' time");

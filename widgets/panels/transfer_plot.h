@@ -22,7 +22,7 @@ public:
     enum class Unit {
         milliseconds, ///< of the slowest copy of a point
         rate,         ///< of that copy, 10^9 bytes per second
-        throughput,   ///< bytes over the run's time
+        throughput,   ///< bytes over the time of whole iterations
         share,        ///< share of the copies in the iterations' time, %
         total         ///< ms of all copies so far
     };

@@ -23,7 +23,7 @@ void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
     auto* units = new QActionGroup(&menu);
     const std::pair<QString, QString> names[] = {{tr("Time of each transfer"), tr("Alt+Shift+1")},
                                                  {tr("Rate of each transfer"), tr("Alt+Shift+2")},
-                                                 {tr("Bytes per second of the run"), tr("Alt+Shift+3")},
+                                                 {tr("Average bytes per second"), tr("Alt+Shift+3")},
                                                  {tr("Share of the iteration"), tr("Alt+Shift+4")},
                                                  {tr("Time of all copies so far"), tr("Alt+Shift+5")}};
     for (int i = 0; i < 5; ++i) {

@@ -81,8 +81,8 @@ QWidget* TransfersPanel::makeSwitches() {
     m_units = new QButtonGroup(box);
     const std::pair<QString, QString> units[] = {
         {tr("ms"), tr("Plot the time of each transfer")},
-        {tr("GB/s"), tr("Plot the rate of each transfer")},
-        {tr("bytes/s"), tr("Plot each transfer's bytes per second of the run")},
+        {tr("GB/s"), tr("Plot the rate of each transfer while it copies")},
+        {tr("bytes/s"), tr("Plot each transfer's bytes per second, averaged over whole iterations")},
         {tr("share"), tr("Plot each transfer's share of the iterations' time")},
         {tr("sum"), tr("Plot the time of all copies so far")}};
     for (int i = 0; i < 5; ++i) {

@@ -60,7 +60,7 @@ class Watch(Listener):
         return self._socket.path
 
     def step(self) -> None:
-        """Ends a step. Without calls of this, a step ends when an optimizer steps again."""
+        """Ends a step. Without calls of this, a step ends when an optimizer has stepped more often than all others."""
         self._steps_by_hand = True
         self._end_step()
 

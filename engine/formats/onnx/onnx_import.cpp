@@ -32,8 +32,8 @@ template <class Message> Message parse(std::string_view bytes, const fs::path& p
     Message message;
     if (bytes.empty() || !message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
         refuse(path.string(),
-               fmt::format("not an ONNX file, damaged, or with bodies nested more than {} deep: it "
-                           "is not a valid protocol buffer",
+               fmt::format("not an ONNX file, or the file is damaged, or its subgraphs are nested more "
+                           "than {} levels deep",
                            kDeepestMessages / 3));
     return message;
 }

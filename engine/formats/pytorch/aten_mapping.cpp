@@ -343,7 +343,7 @@ void Mapping::give(std::size_t result, Value value) {
     for (int i = 0; fits && i < shape.rank(); ++i)
         fits = shape[i] == kUnknownDim || shape[i] == stated.shape[i];
     if (!fits)
-        refuse(fmt::format("the ops here would give the shape {}, but the program states {}",
+        refuse(fmt::format("the ops that replace it give the shape {}, but the PyTorch program states {}",
                            shape.toTorchString(), stated.shape.toTorchString()));
     value = cast(value, stated.dtype);
     value.type = stated; // sizes that are known only at run time are known to the program

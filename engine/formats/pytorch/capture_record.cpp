@@ -468,8 +468,8 @@ Record Reader::finish() {
     m_out.isCut = !m_hasEnd;
     if (!m_hasEnd)
         m_out.remarks.push_back(fmt::format(
-            "{}: the capture ends early, at line {}: the script was killed or the file was cut. All "
-            "lines before are here.",
+            "{}: the capture ends early, at line {} of the file: the script was killed, or the file "
+            "was cut. Everything before this line was read.",
             m_name, m_line));
     return std::move(m_out);
 }

@@ -51,7 +51,7 @@ int spatialAxes(const Call& call) {
 }
 
 void needsReals(const Call& call) {
-    if (!isFloating(call.dtype())) call.refuse("PyTorch takes floating-point numbers here only");
+    if (!isFloating(call.dtype())) call.refuse("here PyTorch takes only floating-point numbers");
 }
 
 Window windowOf(const Call& call, const std::vector<std::int64_t>& kernel) {

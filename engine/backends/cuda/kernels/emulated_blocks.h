@@ -22,7 +22,8 @@ extern thread_local constinit dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 void __syncthreads();
 void __syncwarp();
-/// For all threads of a warp.
+/// Returns `value` of the thread whose index in the warp is this thread's XOR `distance`. All threads of the
+/// warp must call it.
 unsigned __shfl_xor_sync(unsigned mask, unsigned value, int distance);
 // NOLINTEND(bugprone-reserved-identifier)
 

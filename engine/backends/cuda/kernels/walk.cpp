@@ -27,8 +27,8 @@ void fillWalk(const Shape& shape, const TensorView* const* views, int count, int
         } else {
             if (rank == kMaxWalkAxes)
                 throw Error(ErrorCode::unsupported,
-                            fmt::format("the tensor has more than {} separate axes in memory; move the op to "
-                                        "cpu, or merge axes with Reshape",
+                            fmt::format("the tensor has more than {} axes that are not contiguous with each "
+                                        "other in memory; move the op to cpu, or merge axes with Reshape",
                                         kMaxWalkAxes));
             sizes[rank] = size;
             last = strides + std::ptrdiff_t{rank} * count;
