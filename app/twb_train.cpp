@@ -10,6 +10,7 @@
 #include "formats/project.h"
 #include "formats/trained_graph.h"
 #include "placement/analysis.h"
+#include "training/mixed_precision.h"
 #include "training/trainer.h"
 
 #include <fmt/format.h>
@@ -45,6 +46,7 @@ struct TrainCommand {
     std::optional<std::int64_t> warmup;
     std::optional<double> clipNorm;
     std::optional<double> averageDecay;
+    std::string amp;
     std::string validation;
     std::string validationLabels;
     std::optional<std::int64_t> seed;
@@ -308,6 +310,9 @@ ExitCode train(const TrainCommand& command) {
         for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
     const std::shared_ptr<const TensorFiles> files = makeProjectFiles(folder, command.allowOutside);
     graph = prepare(command, devices, policy, *files, std::move(graph));
+    if (!command.amp.empty())
+        graph.apply(makeMixedPrecision(graph, devices, files.get(), trainingOf(graph).value().loss,
+                                       command.amp == "f16" ? DType::f16 : DType::bf16));
 
     if (!command.graph.empty()) {
         saveProject(graph, command.graph);
@@ -417,6 +422,13 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
                      "Also keep a moving average of the parameters, with this decay; --export-weights writes "
                      "it as NAME average")
         ->type_name("D");
+    command
+        ->add_option(
+            "--amp", options->amp,
+            "Mixed precision: compute matrix products and convolutions in bf16, or in f16 with a loss "
+            "scale")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"bf16", "f16"}));
     command
         ->add_option("--val", options->validation,
                      "Validation data; default: the rows that Batches holds out")

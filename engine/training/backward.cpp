@@ -25,9 +25,9 @@ namespace {
 class Writer final : public GradientContext {
 public:
     Writer(DeltaBuilder& builder, const Analysis& analysis, PortRef loss, std::span<const NodeId> parameters,
-           FrameId frame)
-        : m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_names(builder.graph()),
-          m_builder(builder), m_frame(frame) {}
+           FrameId frame, std::optional<PortRef> seed)
+        : m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_seed(seed),
+          m_names(builder.graph()), m_builder(builder), m_frame(frame) {}
     std::vector<PortRef> write();
 
     const Attributes& attributes() const override { return m_facts->attributes; }
@@ -54,6 +54,7 @@ private:
 
     std::vector<const NodeFacts*> nodesOnTheWay();
     void checkLoss() const;
+    GraphTensor seed();
     GraphTensor tensorAt(PortRef at);
     GraphTensor put(std::string_view op, std::span<const GraphTensor> inputs, const Attributes& attributes,
                     LaneId lane);
@@ -69,6 +70,7 @@ private:
     const Analysis& m_analysis;
     const PortRef m_loss;
     const std::span<const NodeId> m_parameters;
+    const std::optional<PortRef> m_seed;
     UniqueNames m_names;
     DeltaBuilder& m_builder;
     const FrameId m_frame;
@@ -88,10 +90,7 @@ std::vector<PortRef> Writer::write() {
     std::unordered_map<NodeId, PortRef> found;
     for (const NodeFacts* facts : way) {
         m_facts = facts;
-        if (facts->id == m_loss.node) {
-            const TensorType& type = *m_analysis.typeOf(m_loss);
-            m_sums[m_loss].push_back(full(*this, type, 1));
-        }
+        if (facts->id == m_loss.node) m_sums[m_loss].push_back(seed());
         if (std::ranges::find(m_parameters, facts->id) != m_parameters.end()) {
             GraphTensor all = gradient(0);
             if (!all) all = zerosLike(output(0)); // only through ops whose derivative is 0
@@ -129,6 +128,18 @@ void Writer::checkLoss() const {
             fmt::format("the loss {} must be one floating number, but is {}: reduce it to a scalar, for "
                         "example with ReduceMean",
                         name, type->toString()));
+}
+
+/// The gradient of the loss with respect to itself.
+GraphTensor Writer::seed() {
+    const TensorType& type = *m_analysis.typeOf(m_loss);
+    if (!m_seed) return full(*this, type, 1);
+    GraphTensor factor = tensorAt(*m_seed);
+    if (deviceOf(m_seed->node) != deviceOf(m_loss.node)) {
+        const GraphTensor there[] = {factor};
+        factor = put("To", there, {}, nodeOf(m_loss.node).lane);
+    }
+    return reshape(cast(factor, type.dtype), type.shape);
 }
 
 /// The nodes between the parameters and the loss, each before its inputs. Only floating tensors count.
@@ -293,8 +304,25 @@ Position besideForward(const Graph& graph) {
 }
 
 std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
-                                 std::span<const NodeId> parameters, FrameId frame) {
-    return Writer(builder, analysis, loss, parameters, frame).write();
+                                 std::span<const NodeId> parameters, FrameId frame,
+                                 std::optional<PortRef> seed) {
+    return Writer(builder, analysis, loss, parameters, frame, seed).write();
+}
+
+/// The nodes on whose floating tensors a node depends, and the node itself.
+std::unordered_set<NodeId> upstreamOf(const Analysis& analysis, NodeId node) {
+    std::vector<NodeId> open{node};
+    std::unordered_set<NodeId> seen{node};
+    while (!open.empty()) {
+        const NodeFacts* facts = analysis.find(open.back());
+        open.pop_back();
+        if (!facts) continue;
+        for (const auto& from : facts->inputs) {
+            const auto& type = from ? analysis.typeOf(*from) : std::nullopt;
+            if (type && isFloating(type->dtype) && seen.insert(from->node).second) open.push_back(from->node);
+        }
+    }
+    return seen;
 }
 
 } // namespace twb

@@ -3,7 +3,9 @@
 #include "graph/delta.h"
 #include "placement/analysis.h"
 
+#include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 namespace twb {
@@ -16,11 +18,18 @@ Position besideForward(const Graph& graph);
 /// an output of one element. Each node stands on the lane of the forward node whose gradient it computes
 /// (Node::forward), and is named after it. A gradient goes back over a copy by a copy.
 ///
+/// The gradient of the loss with respect to itself is 1 or, if given, `seed`: a number that scales all
+/// gradients.
+///
 /// Returns the output that is the gradient, by parameter; a parameter is the first output of its node.
 /// `analysis`: of the builder's graph. Throws Error(badGraph) that names the node: if the loss is no floating
 /// number, if a parameter does not reach it, or if an op on the way has no gradient or sizes that are known
 /// only at run time.
 std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
-                                 std::span<const NodeId> parameters, FrameId frame);
+                                 std::span<const NodeId> parameters, FrameId frame,
+                                 std::optional<PortRef> seed = std::nullopt);
+
+/// The nodes on whose floating tensors a node depends, and the node itself.
+std::unordered_set<NodeId> upstreamOf(const Analysis& analysis, NodeId node);
 
 } // namespace twb

@@ -278,22 +278,6 @@ bool setTraining(DeltaBuilder& builder, const std::unordered_set<NodeId>& nodes)
     return changes;
 }
 
-/// The nodes on whose floating tensors a node depends, and the node itself.
-std::unordered_set<NodeId> upstreamOf(const Analysis& analysis, NodeId node) {
-    std::vector<NodeId> open{node};
-    std::unordered_set<NodeId> seen{node};
-    while (!open.empty()) {
-        const NodeFacts* facts = analysis.find(open.back());
-        open.pop_back();
-        if (!facts) continue;
-        for (const auto& from : facts->inputs) {
-            const auto& type = from ? analysis.typeOf(*from) : std::nullopt;
-            if (type && isFloating(type->dtype) && seen.insert(from->node).second) open.push_back(from->node);
-        }
-    }
-    return seen;
-}
-
 void requireParameters(const Graph& graph, const Analysis& analysis, std::span<const NodeId> parameters) {
     if (parameters.empty())
         throw Error(ErrorCode::badGraph,
@@ -437,10 +421,10 @@ bool touchesForward(const Graph& graph, const Delta& delta) {
            std::ranges::any_of(delta.edgesRemoved, joinsForward);
 }
 
-Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files) {
+void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files) {
+    const Graph graph = builder.graph();
     const std::optional<Training> training = trainingOf(graph);
-    if (!training) return {};
-    DeltaBuilder builder(graph, "Make the backward pass again");
+    if (!training) return;
     // The readers of each gradient, by parameter.
     std::map<NodeId, std::vector<PortRef>> readers;
     for (const NodeId id : nodesIn(graph, training->backward)) {
@@ -465,11 +449,22 @@ Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorF
     }
     for (const NodeId id : nodesIn(builder.graph(), training->frame))
         if (findOp(builder.graph().find(id)->op)->isVariadic()) closeGaps(builder, id);
-    const std::vector<PortRef> gradients =
-        addBackward(builder, analysis, {training->loss, 0}, parameters, training->backward);
+    const std::vector<PortRef> gradients = addBackward(builder, analysis, {training->loss, 0}, parameters,
+                                                       training->backward, lossScaleOf(graph, *training));
     for (std::size_t i = 0; i < parameters.size(); ++i)
         for (const PortRef to : readers[parameters[i]]) builder.connect({gradients[i], to});
+}
+
+Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files) {
+    DeltaBuilder builder(graph, "Make the backward pass again");
+    addBackwardAgain(builder, devices, files);
     return builder.take();
+}
+
+std::optional<PortRef> lossScaleOf(const Graph& graph, const Training& training) {
+    for (const NodeId id : training.nodes)
+        if (graph.find(id)->op == "ScaleUpdate") return graph.sourceOf({id, 0});
+    return std::nullopt;
 }
 
 Delta removeTraining(const Graph& graph) {

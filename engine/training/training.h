@@ -36,6 +36,10 @@ struct Training {
 /// Nothing if the graph does not learn. Of several trainings the first.
 std::optional<Training> trainingOf(const Graph& graph);
 
+/// The factor of the loss and of all gradients in mixed precision with f16 (makeMixedPrecision). Nothing if
+/// the training has none.
+std::optional<PortRef> lossScaleOf(const Graph& graph, const Training& training);
+
 /// The sources on which a loss depends and that training would usually change: the Parameter nodes or, if
 /// there are none, the floating-point sources that are drawn on the cards of their consumers (folding.h).
 /// Sorted.
@@ -59,6 +63,8 @@ bool touchesForward(const Graph& graph, const Delta& delta);
 /// steps of parameters that were removed. Empty if nothing changes. Throws Error(badGraph) like
 /// addBackward().
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files);
+/// The same, among other changes.
+void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files);
 
 /// The graph as it is used after its training, for exports: without the training, and with an Input in the
 /// place of each Batches node. `files`: for the types of the batches.

@@ -1,0 +1,314 @@
+#include "training/mixed_precision.h"
+
+#include "graph/free_places.h"
+#include "graph/unique_names.h"
+#include "ops/op_table.h"
+#include "training/backward.h"
+#include "training/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <ranges>
+#include <utility>
+
+namespace twb {
+namespace {
+
+/// The ops of torch.autocast's lists for CUDA (ATen/autocast_mode.h), sorted: those that it computes in the
+/// lower precision, and those that it computes in f32. All others take what they get.
+constexpr std::array<std::string_view, 11> kLow{"Attention", "Conv", "ConvTranspose", "DeformConv", "Einsum",
+                                                "GRU",       "Gemm", "LSTM",          "MatMul",     "PRelu",
+                                                "RNN"};
+constexpr std::array<std::string_view, 28> kFull{"Acos",
+                                                 "Asin",
+                                                 "Cosh",
+                                                 "CumProd",
+                                                 "CumSum",
+                                                 "Exp",
+                                                 "GroupNormalization",
+                                                 "LayerNormalization",
+                                                 "Log",
+                                                 "LogSoftmax",
+                                                 "LpNormalization",
+                                                 "MeanVarianceNormalization",
+                                                 "NegativeLogLikelihoodLoss",
+                                                 "Pow",
+                                                 "RMSNormalization",
+                                                 "Reciprocal",
+                                                 "ReduceL1",
+                                                 "ReduceL2",
+                                                 "ReduceLogSum",
+                                                 "ReduceLogSumExp",
+                                                 "ReduceProd",
+                                                 "ReduceSum",
+                                                 "ReduceSumSquare",
+                                                 "Sinh",
+                                                 "Softmax",
+                                                 "SoftmaxCrossEntropyLoss",
+                                                 "Softplus",
+                                                 "Tan"};
+
+/// Inserts the casts, from the sources to the loss.
+class Autocast {
+public:
+    Autocast(DeltaBuilder& builder, const Analysis& analysis, const DeviceMap& devices,
+             const TensorFiles* files, DType low)
+        : m_analysis(analysis), m_devices(devices), m_files(files), m_low(low), m_names(builder.graph()),
+          m_places(builder.graph()), m_builder(builder) {}
+
+    /// False if nothing changes.
+    bool write(NodeId loss) {
+        const std::unordered_set<NodeId> forward = upstreamOf(m_analysis, loss);
+        std::vector<const NodeFacts*> order;
+        for (const NodeFacts& facts : m_analysis.nodes)
+            if (facts.op && !facts.disabled && forward.contains(facts.id)) order.push_back(&facts);
+        std::ranges::sort(order, {}, &NodeFacts::rank);
+        for (const NodeFacts* facts : order) convert(*facts);
+        return !m_casts.empty();
+    }
+
+private:
+    using Types = std::vector<TensorType>; ///< by input; of an unconnected one empty and f32
+
+    TensorType typeOf(PortRef tensor) const {
+        const auto changed = m_types.find(tensor);
+        return changed == m_types.end() ? *m_analysis.typeOf(tensor) : changed->second;
+    }
+
+    void convert(const NodeFacts& facts) {
+        Types now;
+        for (const auto& from : facts.inputs) now.push_back(from ? typeOf(*from) : TensorType{});
+        const bool isPlain = facts.op->role == OpRole::compute || facts.op->role == OpRole::transfer;
+        const bool isLow = std::ranges::binary_search(kLow, facts.op->name);
+        const bool isFull = !isPlain || std::ranges::binary_search(kFull, facts.op->name);
+        const Types full = with(facts, now, m_low, DType::f32);
+        std::vector<TensorType> outputs;
+        for (const Types& wanted : {isLow    ? with(facts, now, DType::f32, m_low)
+                                    : isFull ? full
+                                             : now,
+                                    full}) {
+            if (!takes(facts, wanted, outputs)) continue;
+            for (std::size_t port = 0; port < now.size(); ++port)
+                if (wanted[port].dtype != now[port].dtype) cast(facts, port, wanted[port]);
+            break;
+        }
+        for (std::size_t port = 0; port < outputs.size(); ++port)
+            m_types[{facts.id, static_cast<std::int32_t>(port)}] = outputs[port];
+    }
+
+    /// The types with one dtype replaced by another.
+    static Types with(const NodeFacts& facts, Types types, DType before, DType after) {
+        for (std::size_t port = 0; port < types.size(); ++port)
+            if (facts.inputs[port] && types[port].dtype == before) types[port].dtype = after;
+        return types;
+    }
+
+    /// Whether the op has a kernel for these types; sets `outputs`.
+    bool takes(const NodeFacts& facts, const Types& types, std::vector<TensorType>& outputs) const {
+        const bool isControl = facts.op->role == OpRole::control; // its bodies were checked with f32
+        std::vector<const TensorType*> pointers;
+        std::vector<const Tensor*> values;
+        std::vector<DType> dtypes;
+        for (std::size_t port = 0; port < types.size(); ++port) {
+            const auto& from = facts.inputs[port];
+            pointers.push_back(from ? &types[port] : nullptr);
+            const NodeFacts* source = from ? m_analysis.find(from->node) : nullptr;
+            values.push_back(source && source->value && from->port == 0 ? &source->value : nullptr);
+            dtypes.push_back(types[port].dtype);
+        }
+        outputs.clear();
+        if (isControl || facts.inputs.empty()) return true;
+        const Op& op = *facts.op;
+        const Backend* backend = m_devices.find(facts.device);
+        if (op.kernel && backend && !backend->supports(op.name.c_str(), op.kernel, dtypes)) return false;
+        try {
+            outputs.resize(facts.outputs.size());
+            InferContext infer(op, facts.attributes, pointers, values, m_files, outputs);
+            op.infer(infer);
+            return true;
+        } catch (const InferError&) {
+            outputs.clear();
+            return false;
+        }
+    }
+
+    /// Puts a Cast before an input, or uses one that is there. A cast to fewer bytes stands on the tensor's
+    /// lane, so that a copy becomes smaller, too.
+    void cast(const NodeFacts& reader, std::size_t port, const TensorType& wanted) {
+        const PortRef to{reader.id, static_cast<std::int32_t>(port)};
+        const PortRef from = m_builder.graph().sourceOf(to).value();
+        const auto [known, isNew] = m_casts.try_emplace({from, wanted.dtype});
+        if (isNew) {
+            const Node source = *m_builder.graph().find(from.node);
+            const Node target = *m_builder.graph().find(reader.id);
+            Node node;
+            node.op = "Cast";
+            node.name = m_names.take(fmt::format("{} as {}", source.name, name(wanted.dtype)));
+            node.lane = wanted.dtype == m_low ? source.lane : target.lane;
+            node.frame = target.frame;
+            node.attributes = {{"to", std::string(name(wanted.dtype))}};
+            node.position = {(source.position.x + target.position.x) / 2, target.position.y};
+            const CardSize size = cardSizeOf(m_builder.graph(), node);
+            node.position = m_places.below(node.lane, node.position, size);
+            m_places.put(node.lane, node.position, size);
+            known->second = {m_builder.addNode(std::move(node)), 0};
+            m_builder.connect({from, {known->second.node, 0}});
+        }
+        m_builder.connect({known->second, to});
+    }
+
+    const Analysis& m_analysis;
+    const DeviceMap& m_devices;
+    const TensorFiles* const m_files;
+    const DType m_low;
+    UniqueNames m_names;
+    FreePlaces m_places;
+    DeltaBuilder& m_builder;
+    std::map<PortRef, TensorType> m_types; ///< after the casts
+    std::map<std::pair<PortRef, DType>, PortRef> m_casts;
+};
+
+/// Gives a training a loss scale.
+class LossScale {
+public:
+    LossScale(DeltaBuilder& builder, const Analysis& analysis, const Training& training)
+        : m_builder(builder), m_analysis(analysis), m_training(training), m_names(builder.graph()) {}
+
+    void write() {
+        const Graph before = m_builder.graph();
+        const Node& loss = *before.find(m_training.loss);
+        m_home = loss.lane;
+        m_below = lowestPlace();
+        const PortRef scale = add("Full", "loss scale", m_home,
+                                  {{"shape", std::vector<std::int64_t>{}}, {"value", kFirstScale}}, {});
+        const PortRef tracker = add("Zeros", "good steps", m_home,
+                                    {{"shape", std::vector<std::int64_t>{}}, {"dtype", "i32"}}, {});
+        m_inverse = add("Reciprocal", "1 / loss scale", m_home, {}, {scale});
+        const PortRef zero = add("Constant", "zero", m_home, {{"value", 0.0}}, {});
+        std::vector<PortRef> checks;
+        for (const auto& [gradient, readers] : gradients(before)) {
+            const Node& parameter = *before.find(before.find(readers.front().node)->forward);
+            const std::string& name = parameter.name;
+            const DType dtype = m_analysis.typeOf({parameter.id, 0})->dtype;
+            const PortRef unscaled =
+                add("Mul", name + " gradient unscaled", parameter.lane, {},
+                    {gradient, on(parameter.lane, m_inverse, DType::f32, dtype)}, parameter.id);
+            for (const PortRef to : readers) m_builder.connect({unscaled, to});
+            // 0 times a number that is not finite is NaN, and so is the sum.
+            const PortRef product =
+                add("Mul", name + " gradient times 0", parameter.lane, {},
+                    {unscaled, on(parameter.lane, zero, DType::f32, dtype)}, parameter.id);
+            const PortRef sum = add("ReduceSum", name + " gradient is finite", parameter.lane,
+                                    {{"keepdims", false}}, {product}, parameter.id);
+            checks.push_back(on(m_home, sum, dtype, DType::f32));
+        }
+        const PortRef all = add("Sum", "gradients are finite", m_home, {}, checks);
+        const PortRef overflow = add("IsNaN", "overflow", m_home, {}, {all});
+        for (const NodeId id : m_training.nodes) skip(id, overflow);
+        add("ScaleUpdate", "next loss scale", m_home, {}, {scale, tracker, overflow});
+    }
+
+private:
+    static constexpr double kFirstScale = 65536; // 2^16, as torch.amp.GradScaler
+
+    /// Below the nodes of the optimizer.
+    Position lowestPlace() const {
+        Position out;
+        bool isFirst = true;
+        for (const NodeId id : m_training.nodes) {
+            const Node& node = *m_builder.graph().find(id);
+            if (node.frame == m_training.backward) continue;
+            out.x = isFirst ? node.position.x : std::min(out.x, node.position.x);
+            out.y = isFirst ? node.position.y : std::max(out.y, node.position.y);
+            isFirst = false;
+        }
+        return out;
+    }
+
+    /// The gradients that the optimizer reads, with its inputs that read them.
+    std::map<PortRef, std::vector<PortRef>> gradients(const Graph& graph) const {
+        std::map<PortRef, std::vector<PortRef>> out;
+        for (const NodeId id : m_training.nodes) {
+            if (graph.find(id)->frame == m_training.backward) continue;
+            const auto& inputs = graph.inputs(id);
+            for (std::size_t port = 0; port < inputs.size(); ++port)
+                if (inputs[port] && graph.find(inputs[port]->node)->frame == m_training.backward)
+                    out[*inputs[port]].push_back({id, static_cast<std::int32_t>(port)});
+        }
+        return out;
+    }
+
+    /// Steps of optimizers and their counters do nothing after an overflow. Running means of the forward pass
+    /// go on, as in PyTorch.
+    void skip(NodeId id, PortRef overflow) {
+        const Node& node = *m_builder.graph().find(id);
+        const Op& op = *findOp(node.op);
+        if (node.op == "Assign" || node.op == "AverageUpdate") return;
+        const auto port = std::ranges::find(op.inputs, "skip", &PortSpec::name);
+        if (port == op.inputs.end()) return;
+        const LaneId lane = node.lane;
+        m_builder.connect({on(lane, overflow, DType::boolean, DType::boolean),
+                           {id, static_cast<std::int32_t>(port - op.inputs.begin())}});
+    }
+
+    /// A number on a lane, with a dtype.
+    PortRef on(LaneId lane, PortRef tensor, DType now, DType dtype) {
+        const Graph& graph = m_builder.graph();
+        const LaneId from = graph.find(tensor.node)->lane;
+        if (graph.find(from)->device == graph.find(lane)->device && now == dtype) return tensor;
+        const auto [known, isNew] = m_there.try_emplace({lane, tensor, dtype});
+        if (isNew)
+            known->second = add("To", graph.find(tensor.node)->name + " there", lane,
+                                {{"dtype", std::string(name(dtype))}}, {tensor});
+        return known->second;
+    }
+
+    PortRef add(std::string op, const std::string& name, LaneId lane, Attributes attributes,
+                const std::vector<PortRef>& inputs, NodeId parameter = NodeId::none) {
+        Node node;
+        node.op = std::move(op);
+        node.name = m_names.take(name);
+        node.lane = lane;
+        node.frame = m_training.frame;
+        node.attributes = std::move(attributes);
+        node.folded = findOp(node.op)->role == OpRole::source;
+        node.forward = parameter;
+        m_below.y += 80;
+        node.position = m_below;
+        const NodeId id = m_builder.addNode(std::move(node));
+        for (std::size_t port = 0; port < inputs.size(); ++port)
+            m_builder.connect({inputs[port], {id, static_cast<std::int32_t>(port)}});
+        return {id, 0};
+    }
+
+    DeltaBuilder& m_builder;
+    const Analysis& m_analysis;
+    const Training& m_training;
+    UniqueNames m_names;
+    LaneId m_home = LaneId::none; ///< of the loss
+    PortRef m_inverse;
+    Position m_below;
+    std::map<std::tuple<LaneId, PortRef, DType>, PortRef> m_there;
+};
+
+} // namespace
+
+Delta makeMixedPrecision(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
+                         DType low) {
+    if (low != DType::f16 && low != DType::bf16)
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("mixed precision computes in f16 or bf16, not in {}", name(low)));
+    DeltaBuilder builder(graph, fmt::format("Mixed precision with {}", name(low)));
+    const Analysis analysis = analyze(graph, devices, graph.info().policy, files);
+    const bool casts = Autocast(builder, analysis, devices, files, low).write(loss);
+    const std::optional<Training> training = trainingOf(builder.graph());
+    const bool scales = training && low == DType::f16 && !lossScaleOf(builder.graph(), *training);
+    if (scales) LossScale(builder, analysis, *training).write();
+    if (training && (casts || scales)) addBackwardAgain(builder, devices, files);
+    return builder.take();
+}
+
+} // namespace twb

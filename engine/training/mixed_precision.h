@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/dtype.h"
+#include "graph/delta.h"
+#include "placement/analysis.h"
+
+namespace twb {
+
+/// Computes a loss in mixed precision, as torch.autocast does: casts the operands of matrix products and
+/// convolutions to `low` (f16 or bf16), those of ops that need the range or precision of f32 to f32, and
+/// operands of different types to the wider one. Ops without a kernel for `low` on their device stay in f32,
+/// and so do the parameters. f64 is not cast. Cast nodes are named after the tensor: "fc1.weight as bf16".
+///
+/// If the graph learns, its backward pass is made again. With f16, its training also gets a loss scale, as
+/// torch.amp.GradScaler with its defaults: the gradients are divided by the scale before they are clipped and
+/// used; a step with gradients that are not finite is skipped.
+///
+/// Empty if nothing changes. Throws Error(invalidArgument) for another dtype, and Error(badGraph) like
+/// remakeBackward().
+Delta makeMixedPrecision(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
+                         DType low);
+
+} // namespace twb
