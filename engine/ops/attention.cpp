@@ -2,6 +2,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/parallel.h"
 #include "ops/attention_heads.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
@@ -333,6 +334,79 @@ void attentionKernel(const KernelContext& ctx) {
     withFloat(ctx.inputs[0].dtype, [&](auto zero) { attend<decltype(zero)>(ctx); });
 }
 
+/// batch × heads × length × size.
+GraphTensor byHead(GraphTensor x, std::int64_t heads, std::int64_t length, std::int64_t size) {
+    if (x.shape().rank() == 4) return x;
+    return transpose(reshape(x, {x.shape()[0], length, heads, size}), {0, 2, 1, 3});
+}
+
+/// The mask as summands of the scores, −∞ for hidden keys; keys behind its end are hidden.
+GraphTensor maskSummand(GraphTensor mask, DType dtype, std::int64_t total) {
+    constexpr double hidden = -std::numeric_limits<double>::infinity();
+    const GraphTensor zero = full(mask.context(), {dtype, {}}, 0);
+    const GraphTensor out = mask.type().dtype == DType::boolean
+                                ? where(mask, zero, full(mask.context(), {dtype, {}}, hidden))
+                                : cast(mask, dtype);
+    const int last = out.shape().rank() - 1;
+    if (out.shape()[last] == total) return out;
+    return apply("Pad", {out},
+                 {{"axes", std::vector<std::int64_t>{last}},
+                  {"pads", std::vector<std::int64_t>{0, total - out.shape()[last]}},
+                  {"constant_value", hidden}});
+}
+
+/// The outputs of Attention from simpler ops. If the dtypes differ, they compute in f64, as the kernel does.
+std::vector<GraphTensor> attentionOf(GradientContext& g) {
+    const Attributes& attributes = g.attributes();
+    const GraphTensor pastKey = g.input(4);
+    const Shape& valueShape = g.input(2).shape();
+    const Sizes s = sizesOf(attributes, g.input(0).shape(), g.input(1).shape(), valueShape,
+                            pastKey ? &pastKey.shape() : nullptr);
+    const DType own = g.input(0).type().dtype;
+    const DType ofValues = g.input(2).type().dtype;
+    const DType dtype = own == ofValues ? own : DType::f64;
+    const std::int64_t total = s.total();
+    const auto joined = [&](int port, int past, std::int64_t size) {
+        const GraphTensor added = byHead(cast(g.input(port), dtype), s.keyHeads, s.keys, size);
+        return g.input(past) ? concat(g, {cast(g.input(past), dtype), added}, 2) : added;
+    };
+    const GraphTensor keys = joined(1, 4, s.size);
+    const GraphTensor values = joined(2, 5, s.valueSize);
+    // Query heads that share a key head are one matrix.
+    const std::int64_t rows = s.queryHeads / std::max<std::int64_t>(s.keyHeads, 1) * s.queries;
+    const GraphTensor queries = reshape(byHead(cast(g.input(0), dtype), s.queryHeads, s.queries, s.size),
+                                        {s.batch, s.keyHeads, rows, s.size});
+    const double scale =
+        attributes.has("scale") ? attributes.number("scale") : 1 / std::sqrt(static_cast<double>(s.size));
+    const GraphTensor scores = reshape(apply("MatMul", {queries, swapLast(keys)}) * scale,
+                                       {s.batch, s.queryHeads, s.queries, total});
+    const double cap = attributes.number("softcap");
+    const GraphTensor capped = cap > 0 ? cap * apply("Tanh", {scores / cap}) : scores;
+    constexpr double hidden = -std::numeric_limits<double>::infinity();
+    GraphTensor masked = capped;
+    if (attributes.flag("is_causal"))
+        masked = where(
+            apply("Greater", {progression(g, DType::i64, total),
+                              progression(g, DType::i64, s.queries, static_cast<double>(s.past), 1, 1)}),
+            hidden, masked);
+    if (g.input(3)) masked = masked + maskSummand(g.input(3), dtype, total);
+    GraphTensor shares;
+    if (g.input(3) && total > 0) {
+        const GraphTensor seesNone = isEqual(
+            apply("ReduceMax", {masked}, {{"axes", std::vector<std::int64_t>{-1}}, {"keepdims", true}}),
+            hidden);
+        shares = where(seesNone, 0, apply("Softmax", {where(seesNone, 0, masked)}));
+    } else {
+        shares = apply("Softmax", {masked});
+    }
+    GraphTensor y = reshape(apply("MatMul", {reshape(shares, {s.batch, s.keyHeads, rows, total}), values}),
+                            {s.batch, s.queryHeads, s.queries, s.valueSize});
+    if (s.flat) y = reshape(transpose(y, {0, 2, 1, 3}), {s.batch, s.queries, s.queryHeads * s.valueSize});
+    const GraphTensor kept[] = {scores, capped, masked, shares};
+    return {cast(y, own), cast(keys, own), cast(values, ofValues),
+            cast(kept[attributes.integer("qk_matmul_output_mode")], own)};
+}
+
 } // namespace
 
 Heads headsOf(const Shape& shape, const Attributes& attributes, const char* attribute, int port) {
@@ -389,6 +463,7 @@ void addAttention(std::vector<Op>& table) {
     attention.infer = inferAttention;
     attention.cost = attentionCost;
     attention.kernel = viaFloat<attentionKernel>;
+    attention.gradient = [](GradientContext& g) { differentiate(g, attentionOf); };
     table.push_back(std::move(attention));
 }
 

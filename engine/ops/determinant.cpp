@@ -1,5 +1,6 @@
 #include "backends/cpu/parallel.h"
 #include "ops/cast.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/elimination.h"
 #include "ops/families.h"
@@ -7,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace twb {
@@ -46,6 +49,35 @@ void detKernel(const KernelContext& ctx) {
     });
 }
 
+/// The cofactors: determinants of the matrix without a row and a column. They are right for a singular
+/// matrix, too, where the inverse is not.
+void detGradient(GradientContext& g) {
+    const Shape& x = g.input().shape();
+    const int rank = x.rank();
+    const std::int64_t n = x[rank - 1];
+    constexpr std::int64_t most = 32;
+    if (n > most)
+        g.refuse(fmt::format("the matrices have {} rows, but the gradient takes at most {}", n, most));
+    Shape lifted = x;
+    lifted[rank - 2] = lifted[rank - 1] = 1;
+    const GraphTensor gradient = reshape(g.gradient(), lifted);
+    if (n < 2) return g.give(0, expand(gradient, x));
+    std::vector<double> rest; // for each index, the others
+    std::vector<double> signs;
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+            if (i != j) rest.push_back(static_cast<double>(j));
+            signs.push_back((i + j) % 2 == 0 ? 1 : -1);
+        }
+    const GraphTensor others = constant(g, DType::i64, {n, n - 1}, rest);
+    const GraphTensor both = gather(gather(g.input(), others, rank - 2), others, rank);
+    std::vector<std::int64_t> order(static_cast<std::size_t>(rank) + 2);
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[static_cast<std::size_t>(rank) - 1], order[static_cast<std::size_t>(rank)]);
+    const GraphTensor minors = apply("Det", {transpose(both, order)});
+    g.give(0, gradient * (minors * constant(g, g.input().type().dtype, {n, n}, signs)));
+}
+
 } // namespace
 
 void addDeterminant(std::vector<Op>& table) {
@@ -63,6 +95,7 @@ void addDeterminant(std::vector<Op>& table) {
         return cost;
     };
     op.kernel = viaFloat<detKernel>;
+    op.gradient = detGradient;
     table.push_back(std::move(op));
 }
 

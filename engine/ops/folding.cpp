@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/image_between.h"
+#include "ops/sampled.h"
 #include "ops/schema.h"
 #include "ops/sliding_window.h"
 
@@ -99,6 +100,32 @@ void col2ImKernel(const KernelContext& ctx) {
         std::fill_n(out.as<T>(), out.elementCount(), T{0});
         foldOnto(window, out.shape[0] * out.shape[1], columns.as<T>(), out.as<T>());
     });
+}
+
+/// The windows of the gradient: taps × positions along one axis after the other.
+void col2ImGradient(GradientContext& g) {
+    const Window window = blocksOf(g.attributes(), *g.integers(1), *g.integers(2));
+    const Shape& in = g.input().shape();
+    const auto spatial = static_cast<int>(window.axes.size());
+    std::vector<std::int64_t> pads(2 * static_cast<std::size_t>(spatial + 2), 0);
+    for (int a = 0; a < spatial; ++a) {
+        const WindowAxis& axis = window.axes[static_cast<std::size_t>(a)];
+        const std::int64_t end = axis.start(axis.out - 1) + axis.reach();
+        pads[static_cast<std::size_t>(2 + a)] = axis.padBegin;
+        pads[static_cast<std::size_t>(2 + a + spatial + 2)] = std::max<std::int64_t>(end - axis.in, 0);
+    }
+    GraphTensor columns = apply("Pad", {g.gradient()}, {{"pads", pads}});
+    std::vector<std::int64_t> order{0, 1};
+    for (int a = 0; a < spatial; ++a) {
+        const WindowAxis& axis = window.axes[static_cast<std::size_t>(a)];
+        const GraphTensor at =
+            progression(g, DType::i64, axis.kernel, 0, static_cast<double>(axis.dilation), 1) +
+            progression(g, DType::i64, axis.out, 0, static_cast<double>(axis.stride));
+        columns = gather(columns, at, 2 + 2 * a);
+        order.insert(order.begin() + 2 + a, 2 + 2 * a);
+        order.push_back(3 + 2 * a);
+    }
+    g.give(0, reshape(transpose(columns, order), in));
 }
 
 void inferDeformConv(InferContext& ctx) {
@@ -219,6 +246,46 @@ void deformConvKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) { deformConv<decltype(zero)>(ctx); });
 }
 
+/// DeformConv from simpler ops: samples at the shifted positions, then a product with the weight.
+std::vector<GraphTensor> deformConvOf(GradientContext& g) {
+    const Shape& x = g.input(0).shape();
+    const Shape& w = g.input(1).shape();
+    const Window window = slidingWindow(g.attributes(), x, spatialSizes(w));
+    const std::int64_t groups = g.attributes().integer("group");
+    const std::int64_t offsetGroups = g.attributes().integer("offset_group");
+    const std::int64_t images = x[0] * offsetGroups;
+    const std::int64_t channels = x[1] / offsetGroups;
+    const WindowAxis& down = window.axes[0];
+    const WindowAxis& across = window.axes[1];
+    const DType dtype = forPositions(g.input(2).type().dtype);
+    const GraphTensor offset =
+        reshape(cast(g.input(2), dtype), {images, down.kernel, across.kernel, 2, down.out, across.out});
+    std::vector<AxisTaps> axes;
+    for (const int a : {0, 1}) {
+        const WindowAxis& axis = window.axes[static_cast<std::size_t>(a)];
+        const GraphTensor at = progression(g, dtype, axis.kernel, static_cast<double>(axis.start(0)),
+                                           static_cast<double>(axis.dilation), 1) +
+                               progression(g, dtype, axis.out, 0, static_cast<double>(axis.stride));
+        const GraphTensor base =
+            reshape(at, a == 0 ? Shape{axis.kernel, 1, axis.out, 1} : Shape{axis.kernel, 1, axis.out});
+        const GraphTensor shift =
+            reshape(slice(offset, 3, a, a + 1), {images, down.kernel, across.kernel, down.out, across.out});
+        axes.push_back(tapsAt(base + shift, axis.in, GridMode::linear, GridPadding::zeros, false));
+    }
+    GraphTensor columns =
+        sumOver(weightedTaps(reshape(g.input(0), {images, channels, x[2], x[3]}), axes), {0, 1});
+    columns = reshape(columns, {images, down.kernel, across.kernel, down.out, across.out, channels});
+    if (g.input(4))
+        columns =
+            columns * reshape(g.input(4), {images, down.kernel, across.kernel, down.out, across.out, 1});
+    const std::int64_t depth = x[1] / groups * window.tapCount();
+    columns = reshape(transpose(columns, {0, 5, 1, 2, 3, 4}), {x[0], groups, depth, window.outCount()});
+    GraphTensor y = reshape(apply("MatMul", {reshape(g.input(1), {groups, w[0] / groups, depth}), columns}),
+                            {x[0], w[0], down.out, across.out});
+    if (g.input(3)) y = y + reshape(g.input(3), {w[0], 1, 1});
+    return {y};
+}
+
 AttributeSpec groupsAttribute(std::string name, std::string doc) {
     AttributeSpec spec = integerAttribute(std::move(name), 1, std::move(doc));
     spec.minimum = 1;
@@ -247,6 +314,7 @@ void addFolding(std::vector<Op>& table) {
         return cost;
     };
     fold.kernel = viaFloat<col2ImKernel>;
+    fold.gradient = col2ImGradient;
     table.push_back(std::move(fold));
 
     Op deform =
@@ -274,6 +342,7 @@ void addFolding(std::vector<Op>& table) {
         return cost;
     };
     deform.kernel = viaFloat<deformConvKernel>;
+    deform.gradient = [](GradientContext& g) { differentiate(g, deformConvOf); };
     table.push_back(std::move(deform));
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/parallel.h"
 #include "ops/cast.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/fourier_plan.h"
@@ -148,6 +149,39 @@ void dftKernel(const KernelContext& ctx) {
     });
 }
 
+/// The other transform of the gradient: the transform's matrix is symmetric. Bins that the result leaves out
+/// and elements that the transform cuts off are 0.
+void dftGradient(GradientContext& g) {
+    const Shape& in = g.input().shape();
+    const auto given = static_cast<std::int64_t>(g.number(2).value_or(-2));
+    const auto axis = static_cast<int>(given < 0 ? given + in.rank() : given);
+    const auto length = static_cast<std::int64_t>(g.number(1).value_or(static_cast<double>(in[axis])));
+    const bool inverse = g.attributes().flag("inverse");
+    const GraphTensor back = apply(
+        "DFT", {g.gradient()}, {{"axis", std::int64_t{axis}}, {"dft_length", length}, {"inverse", !inverse}});
+    GraphTensor dx = slice(back, axis, 0, std::min(length, in[axis]));
+    if (length < in[axis])
+        dx = apply("Pad", {dx},
+                   {{"axes", std::vector<std::int64_t>{axis}},
+                    {"pads", std::vector<std::int64_t>{0, in[axis] - length}}});
+    dx = slice(dx, in.rank() - 1, 0, in[in.rank() - 1]); // real numbers have no imaginary part
+    const auto n = static_cast<double>(length);
+    g.give(0, dx * (inverse ? 1 / n : n));
+}
+
+/// STFT from simpler ops: the frames, times the window, and their transforms.
+std::vector<GraphTensor> stftOf(GradientContext& g) {
+    const std::int64_t frames = g.output().shape()[1];
+    const GraphTensor window = g.input(2);
+    const std::int64_t frame = window ? window.shape()[0] : static_cast<std::int64_t>(*g.number(3));
+    const GraphTensor at =
+        progression(g, DType::i64, frames, 0, *g.number(1), 1) + progression(g, DType::i64, frame);
+    GraphTensor parts = gather(g.input(0), at, 1);
+    if (window) parts = parts * reshape(window, {frame, 1});
+    return {
+        apply("DFT", {parts}, {{"axis", std::int64_t{2}}, {"onesided", g.attributes().flag("onesided")}})};
+}
+
 /// The length of STFT's frames: frame_length or the length of the window.
 std::optional<std::int64_t> frameLength(const InferContext& ctx) {
     const auto refuse = [&](const std::string& sentence) { ctx.fail("attribute", -1, sentence); };
@@ -265,6 +299,7 @@ void addFourier(std::vector<Op>& table) {
     dft.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                   const Attributes&) { return fourierCost(inputs, outputs, countOf(outputs[0].shape) / 2); };
     dft.kernel = viaFloat<dftKernel>;
+    dft.gradient = dftGradient;
     table.push_back(std::move(dft));
 
     Op stft = makeOp("STFT", "Signal", 17, "Spectra of overlapping frames of a signal",
@@ -289,6 +324,7 @@ void addFourier(std::vector<Op>& table) {
         return fourierCost(inputs, outputs, static_cast<double>(shape[2]) * 2);
     };
     stft.kernel = viaFloat<stftKernel>;
+    stft.gradient = [](GradientContext& g) { differentiate(g, stftOf); };
     table.push_back(std::move(stft));
 }
 

@@ -23,6 +23,10 @@ GraphTensor apply(std::string_view op, std::initializer_list<GraphTensor> inputs
     return inputs.begin()->context().add(op, {inputs.begin(), inputs.size()}, attributes);
 }
 
+GraphTensor outputOf(GraphTensor first, int port) {
+    return {first.context(), first.id() + static_cast<std::uint32_t>(port)};
+}
+
 GraphTensor full(GradientContext& context, const TensorType& type, double value) {
     return context.add(
         "Full", {},

@@ -54,9 +54,13 @@ public:
     /// The host value of an input, or the attribute of the same name; nothing if neither is there. Throws if
     /// it is known only at run time.
     virtual std::optional<std::vector<std::int64_t>> integers(int port) const = 0;
-    virtual std::optional<double> number(int port) const = 0;
+    virtual std::optional<std::vector<double>> numbers(int port) const = 0;
+    std::optional<double> number(int port) const {
+        const std::optional<std::vector<double>> all = numbers(port);
+        return all && !all->empty() ? std::optional(all->front()) : std::nullopt;
+    }
 
-    /// Adds a node on the forward node's lane, and returns its first output.
+    /// Adds a node on the forward node's lane, and returns its first output. See outputOf() for the others.
     virtual GraphTensor add(std::string_view op, std::span<const GraphTensor> inputs,
                             const Attributes& attributes) = 0;
     virtual const TensorType& typeOf(GraphTensor tensor) const = 0;
@@ -67,6 +71,8 @@ public:
 /// Adds an op; its first output.
 GraphTensor apply(std::string_view op, std::initializer_list<GraphTensor> inputs,
                   const Attributes& attributes = {});
+/// Another output of the node whose first output is given.
+GraphTensor outputOf(GraphTensor first, int port);
 /// A tensor that is filled with one number.
 GraphTensor full(GradientContext& context, const TensorType& type, double value);
 GraphTensor zerosLike(GraphTensor tensor);

@@ -137,6 +137,7 @@ void addMlEncoders(std::vector<Op>& table) {
     oneHot.attributes[0].required = true;
     oneHot.infer = inferOneHotEncoder;
     oneHot.kernel = oneHotEncoderKernel;
+    oneHot.noGradient = "compares its input with categories";
     table.push_back(std::move(oneHot));
 
     constexpr DTypeSet kLabels{DType::f32, DType::i64};
@@ -150,6 +151,7 @@ void addMlEncoders(std::vector<Op>& table) {
                         numberAttribute("default_float", -0.0, "Value for unknown keys in an f32 result")};
     label.infer = inferLabelEncoder;
     label.kernel = labelEncoderKernel;
+    label.noGradient = "looks up labels";
     table.push_back(std::move(label));
 }
 

@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/elementwise.h"
 #include "backends/cpu/parallel.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
@@ -91,6 +92,16 @@ void scalerKernel(const KernelContext& ctx) {
     });
 }
 
+void scalerGradient(GradientContext& g) {
+    const std::vector<double> scale = numbersOrNone(g.attributes(), "scale");
+    const auto count = static_cast<std::int64_t>(scale.size());
+    const GraphTensor dx = scale.empty()
+                               ? g.gradient()
+                               : g.gradient() * constant(g, g.gradient().type().dtype,
+                                                         count == 1 ? Shape() : Shape{count}, scale);
+    g.give(0, cast(dx, g.input().type().dtype));
+}
+
 // Normalizer
 
 /// The divisor of a row. For L1, ONNX's document sums X, but all implementations sum |X|, which is the L1
@@ -130,6 +141,17 @@ void normalizerKernel(const KernelContext& ctx) {
                 }
             });
     });
+}
+
+/// Normalizer from simpler ops.
+std::vector<GraphTensor> normalized(GradientContext& g) {
+    const GraphTensor x = g.input();
+    const std::string& norm = g.attributes().text("norm");
+    const GraphTensor by = apply(norm == "MAX"  ? "ReduceMax"
+                                 : norm == "L1" ? "ReduceL1"
+                                                : "ReduceL2",
+                                 {x}, {{"axes", std::vector<std::int64_t>{-1}}, {"keepdims", true}});
+    return {cast(x / where(isEqual(by, 0), 1, by), DType::f32)};
 }
 
 // Imputer
@@ -178,6 +200,13 @@ void imputerKernel(const KernelContext& ctx) {
                     [=](T x) { return static_cast<std::int64_t>(x) == replaced; });
         }
     });
+}
+
+/// A replaced element has no influence.
+void imputerGradient(GradientContext& g) {
+    const double replaced = g.attributes().number("replaced_value_float");
+    const GraphTensor x = g.input();
+    g.give(0, where(std::isnan(replaced) ? apply("IsNaN", {x}) : isEqual(x, replaced), 0, g.gradient()));
 }
 
 // FeatureVectorizer
@@ -237,6 +266,21 @@ void featureVectorizerKernel(const KernelContext& ctx) {
     }
 }
 
+void featureVectorizerGradient(GradientContext& g) {
+    const std::vector<std::int64_t> wanted = integersOrNone(g.attributes(), "inputdimensions");
+    std::int64_t first = 0;
+    for (int port = 0; port < g.inputCount(); ++port) {
+        const TensorType& type = g.input(port).type();
+        const std::int64_t own = columnsOf(type.shape);
+        const std::int64_t width = wanted.empty() ? own : wanted[static_cast<std::size_t>(port)];
+        GraphTensor part = slice(g.gradient(), 1, first, first + std::min(own, width));
+        if (width < own) // features that are not taken
+            part = apply("Pad", {part}, {{"pads", std::vector<std::int64_t>{0, 0, 0, own - width}}});
+        g.give(port, reshape(cast(part, type.dtype), type.shape));
+        first += width;
+    }
+}
+
 // ArrayFeatureExtractor
 
 void inferArrayFeatureExtractor(InferContext& ctx) {
@@ -262,6 +306,12 @@ void arrayFeatureExtractorKernel(const KernelContext& ctx) {
                  at.count(), in.shape[axis], 1, sizeOf(in.dtype));
 }
 
+/// ArrayFeatureExtractor from simpler ops.
+std::vector<GraphTensor> featuresOf(GradientContext& g) {
+    const GraphTensor at = g.input(1);
+    return {reshape(gather(g.input(0), reshape(at, {at.shape().elementCount()}), -1), g.output().shape())};
+}
+
 } // namespace
 
 void addMlFeatures(std::vector<Op>& table) {
@@ -269,6 +319,7 @@ void addMlFeatures(std::vector<Op>& table) {
                              "Y = X > threshold", kMlTypes, 1, binarizerKernel);
     binarizer.domain = kMlDomain;
     binarizer.attributes = {numberAttribute("threshold", 0, "Threshold")};
+    binarizer.gradient = passNoGradient;
     table.push_back(std::move(binarizer));
 
     Op scaler = makeMlOp("Scaler", 1, "Each feature, less its offset, times its scale",
@@ -280,6 +331,7 @@ void addMlFeatures(std::vector<Op>& table) {
     scaler.tolerance = {1e-6, 1e-30};
     scaler.infer = inferScaler;
     scaler.kernel = scalerKernel;
+    scaler.gradient = scalerGradient;
     table.push_back(std::move(scaler));
 
     Op normalizer = makeMlOp("Normalizer", 1, "Rows divided by their norm; a row of norm 0 stays as it is",
@@ -289,6 +341,7 @@ void addMlFeatures(std::vector<Op>& table) {
     normalizer.tolerance = {1e-6, 1e-30};
     normalizer.infer = inferNormalizer;
     normalizer.kernel = normalizerKernel;
+    normalizer.gradient = [](GradientContext& g) { differentiate(g, normalized); };
     table.push_back(std::move(normalizer));
 
     Op imputer = makeMlOp("Imputer", 1, "Replaces the value that means \"missing\"",
@@ -303,6 +356,7 @@ void addMlFeatures(std::vector<Op>& table) {
         integerAttribute("replaced_value_int64", 0, "Value to replace in integers")};
     imputer.infer = inferImputer;
     imputer.kernel = imputerKernel;
+    imputer.gradient = imputerGradient;
     table.push_back(std::move(imputer));
 
     Op vectorizer = makeMlOp("FeatureVectorizer", 1, "The features of all inputs side by side, as f32",
@@ -313,6 +367,7 @@ void addMlFeatures(std::vector<Op>& table) {
     vectorizer.attributes[0].minimum = 0;
     vectorizer.infer = inferFeatureVectorizer;
     vectorizer.kernel = featureVectorizerKernel;
+    vectorizer.gradient = featureVectorizerGradient;
     table.push_back(std::move(vectorizer));
 
     Op extractor = makeMlOp("ArrayFeatureExtractor", 1, "Chosen features: elements along the last axis",
@@ -323,6 +378,7 @@ void addMlFeatures(std::vector<Op>& table) {
     extractor.infer = inferArrayFeatureExtractor;
     extractor.cost = gatherCost;
     extractor.kernel = arrayFeatureExtractorKernel;
+    extractor.gradient = [](GradientContext& g) { differentiate(g, featuresOf); };
     table.push_back(std::move(extractor));
 }
 

@@ -1,4 +1,5 @@
 #include "backends/cpu/dense_input.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
@@ -8,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <vector>
 
 // The linear models of ai.onnx.ml.
@@ -90,6 +93,31 @@ void linearClassifierKernel(const KernelContext& ctx) {
     });
 }
 
+/// From the gradient of the transformed scores `y` that of the features.
+void linearGradient(GradientContext& g, int port) {
+    const GraphTensor y = g.output(port);
+    GraphTensor ofScores = g.gradient(port);
+    if (!ofScores) return;
+    switch (scoreTransformOf(g.attributes().text("post_transform"))) {
+    case ScoreTransform::none:
+        break;
+    case ScoreTransform::softmax:
+    case ScoreTransform::softmaxZero:
+        ofScores = y * (ofScores - sumOver(y * ofScores, {1}));
+        break;
+    case ScoreTransform::logistic:
+        ofScores = ofScores * y * (1 - y);
+        break;
+    case ScoreTransform::probit: // the inverse of the normal density
+        ofScores = ofScores * std::sqrt(2 * std::numbers::pi) * apply("Exp", {y * y / 2});
+        break;
+    }
+    const Shape& x = g.input().shape();
+    const GraphTensor coefficients =
+        constant(g, y.type().dtype, {y.shape()[1], columnsOf(x)}, g.attributes().numbers("coefficients"));
+    g.give(0, reshape(cast(apply("MatMul", {ofScores, coefficients}), g.input().type().dtype), x));
+}
+
 Op makeLinear(std::string name, std::string doc, std::string formula) {
     Op op = makeMlOp(std::move(name), 1, std::move(doc), std::move(formula), kMlTypes, DTypeSet{DType::f32});
     AttributeSpec coefficients =
@@ -120,6 +148,7 @@ void addMlLinear(std::vector<Op>& table) {
     regressor.attributes.push_back(std::move(targets));
     regressor.infer = inferLinearRegressor;
     regressor.kernel = linearRegressorKernel;
+    regressor.gradient = [](GradientContext& g) { linearGradient(g, 0); };
     table.push_back(std::move(regressor));
 
     Op classifier =
@@ -134,6 +163,7 @@ void addMlLinear(std::vector<Op>& table) {
         "multi_class", false, "Whether the model was fitted multinomially; has no effect on the scores"));
     classifier.infer = inferLinearClassifier;
     classifier.kernel = linearClassifierKernel;
+    classifier.gradient = [](GradientContext& g) { linearGradient(g, 1); };
     table.push_back(std::move(classifier));
 }
 

@@ -102,6 +102,7 @@ void addOpaque(std::vector<Op>& table) {
                                    "Accepts a 0-dimensional cpu tensor among operands on another device")};
     op.infer = inferOpaque;
     op.kernel = refusingKernel;
+    op.noGradient = "is not known to this program";
     table.push_back(std::move(op));
 }
 

@@ -302,6 +302,7 @@ void addOrderingOps(std::vector<Op>& table) {
         std::move(axis),
         flagAttribute("sorted", true, "Sort in ascending order, otherwise keep the order of appearance")};
     unique.infer = inferUnique;
+    unique.noGradient = "gives a tensor whose size depends on the values of its input";
     unique.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                      const Attributes&) {
         Cost cost = streamingCost(inputs, outputs, 0);

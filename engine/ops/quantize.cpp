@@ -1,6 +1,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "ops/cast.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/schema.h"
@@ -190,6 +191,27 @@ void dequantizeKernel(const KernelContext& ctx) {
     });
 }
 
+/// DequantizeLinear from simpler ops, with scales and zero points that broadcast to the input.
+std::vector<GraphTensor> dequantized(GradientContext& g) {
+    const Shape& x = g.input(0).shape();
+    const std::int64_t given = g.attributes().integer("axis");
+    const auto axis = static_cast<int>(given < 0 ? given + x.rank() : given);
+    const std::int64_t block = g.attributes().integer("block_size");
+    const auto fitted = [&](GraphTensor values) {
+        if (block > 0) {
+            std::vector<double> blocks;
+            for (std::int64_t i = 0; i < x[axis]; ++i) blocks.push_back(static_cast<double>(i / block));
+            return gather(values, constant(g, DType::i64, {x[axis]}, blocks), axis);
+        }
+        Shape line(std::vector<std::int64_t>(static_cast<std::size_t>(x.rank()), 1));
+        if (values.shape().elementCount() != 1) line[axis] = x[axis];
+        return reshape(values, line);
+    };
+    GraphTensor shifted = cast(g.input(0), DType::f32);
+    if (g.input(2)) shifted = shifted - fitted(cast(g.input(2), DType::f32));
+    return {cast(shifted * fitted(cast(g.input(1), DType::f32)), g.output().type().dtype)};
+}
+
 void inferDynamic(InferContext& ctx) {
     ctx.output(0, {DType::u8, ctx.input(0)->shape});
     ctx.output(1, {DType::f32, Shape{}});
@@ -260,6 +282,7 @@ void addQuantization(std::vector<Op>& table) {
     dequantize.tolerance = {1.2e-7, 0};
     dequantize.infer = inferDequantize;
     dequantize.kernel = viaFloat<dequantizeKernel>;
+    dequantize.gradient = [](GradientContext& g) { differentiate(g, dequantized); };
     table.push_back(std::move(dequantize));
 
     Op dynamic = makeOp("DynamicQuantizeLinear", "Quantize", 11,

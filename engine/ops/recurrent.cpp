@@ -301,6 +301,7 @@ template <Cell C> Op makeRecurrent(std::string name, std::string doc, std::strin
     op.infer = inferRecurrent<C>;
     op.cost = recurrentCost;
     op.kernel = viaFloat<recurrentKernel<C>>;
+    op.gradient = [](GradientContext& g) { recurrentGradient(g, C); };
     return op;
 }
 

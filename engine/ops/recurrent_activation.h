@@ -12,10 +12,26 @@ namespace twb {
 /// An activation of RNN, GRU or LSTM by its ONNX name, with its parameters.
 class RecurrentActivation {
 public:
+    enum class Kind : std::uint8_t {
+        relu,
+        tanh,
+        sigmoid,
+        affine,
+        leakyRelu,
+        thresholdedRelu,
+        scaledTanh,
+        hardSigmoid,
+        elu,
+        softsign,
+        softplus
+    };
     /// Throws InferError for a name that ONNX does not define. Names are case-insensitive.
     explicit RecurrentActivation(const std::string& name);
     /// An identity until it is set.
     RecurrentActivation() = default;
+    Kind kind() const noexcept { return m_kind; }
+    double alpha() const noexcept { return m_alpha; }
+    double beta() const noexcept { return m_beta; }
 
     TWB_HOST_DEVICE double operator()(double x) const noexcept {
         switch (m_kind) {
@@ -51,19 +67,6 @@ private:
     friend std::vector<RecurrentActivation> recurrentActivations(const std::vector<std::string>&,
                                                                  const std::vector<double>&,
                                                                  const std::vector<double>&);
-    enum class Kind : std::uint8_t {
-        relu,
-        tanh,
-        sigmoid,
-        affine,
-        leakyRelu,
-        thresholdedRelu,
-        scaledTanh,
-        hardSigmoid,
-        elu,
-        softsign,
-        softplus
-    };
     Kind m_kind = Kind::tanh;
     bool m_takesAlpha = false, m_takesBeta = false;
     double m_alpha = 0, m_beta = 0;

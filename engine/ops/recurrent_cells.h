@@ -25,6 +25,9 @@ int recurrentDirections(const Attributes& attributes);
 /// LSTM. Throws InferError.
 std::vector<RecurrentActivation> recurrentActivationsOf(RecurrentCell cell, const Attributes& attributes);
 
+/// Adds the gradient: a backward pass through the unrolled steps.
+void recurrentGradient(GradientContext& g, RecurrentCell cell);
+
 /// One direction of one launch. W, R and B are those of the direction, with the gates side by side.
 template <class T> struct RecurrentPass {
     std::int64_t length = 0, batch = 0, input = 0, hidden = 0;

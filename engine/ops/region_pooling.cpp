@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/regions.h"
+#include "ops/sampled.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -128,6 +129,94 @@ void maxRoiPoolKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) { maxRoiPool<decltype(zero)>(ctx); });
 }
 
+/// A column of rois in elements of the image.
+GraphTensor cornerOf(GradientContext& g, int column) {
+    const GraphTensor rois = g.input(1);
+    return reshape(slice(cast(rois, forPositions(rois.type().dtype)), 1, column, column + 1),
+                   {rois.shape()[0], 1}) *
+           g.attributes().number("spatial_scale");
+}
+
+/// RoiAlign from simpler ops: regions × rows of samples × columns of samples.
+std::vector<GraphTensor> roiAlignOf(GradientContext& g) {
+    const Attributes& attributes = g.attributes();
+    const std::int64_t ratio = attributes.integer("sampling_ratio");
+    if (ratio == 0)
+        g.refuse("with sampling_ratio 0 the number of samples depends on the values of rois; set "
+                 "sampling_ratio to 1 or more");
+    const GraphTensor x = g.input(0);
+    const std::int64_t regions = g.input(1).shape()[0];
+    const bool halfPixel = attributes.text("coordinate_transformation_mode") == "half_pixel";
+    const std::int64_t bins[] = {attributes.integer("output_height"), attributes.integer("output_width")};
+    std::vector<AxisTaps> axes;
+    for (const int a : {0, 1}) {
+        const std::int64_t size = x.shape()[a + 2];
+        const std::int64_t samples = bins[a] * ratio;
+        const GraphTensor start = cornerOf(g, 1 - a) - (halfPixel ? 0.5 : 0);
+        GraphTensor length = cornerOf(g, 3 - a) - (halfPixel ? 0.5 : 0) - start;
+        if (!halfPixel) length = within(length, 1, std::numeric_limits<double>::max());
+        const auto each = 1 / static_cast<double>(ratio);
+        const GraphTensor at = start + length / static_cast<double>(bins[a]) *
+                                           progression(g, start.type().dtype, samples, each / 2, each);
+        const GraphTensor placed =
+            reshape(at, a == 0 ? Shape{regions, samples, 1} : Shape{regions, 1, samples});
+        const GraphTensor isInside =
+            apply("Not", {apply("Or", {placed<-1, placed> static_cast<double>(size)})});
+        AxisTaps taps = tapsAt(within(placed, 0, static_cast<double>(size - 1)), size, GridMode::linear,
+                               GridPadding::border, false);
+        taps.share = where(isInside, taps.share);
+        axes.push_back(taps);
+    }
+    const std::int64_t channels = x.shape()[1];
+    const GraphTensor parts =
+        reshape(weightedTaps(x, axes, g.input(2)), {2, 2, regions, bins[0], ratio, bins[1], ratio, channels});
+    // As in ONNX: the maximum of the weighted elements, not of the samples; those outside are 0.
+    const GraphTensor pooled =
+        attributes.text("mode") == "max"
+            ? apply("ReduceMax", {parts},
+                    {{"axes", std::vector<std::int64_t>{0, 1, 4, 6}}, {"keepdims", true}})
+            : sumOver(parts, {0, 1, 4, 6}) / static_cast<double>(ratio * ratio);
+    return {transpose(reshape(pooled, {regions, bins[0], bins[1], channels}), {0, 3, 1, 2})};
+}
+
+/// MaxRoiPool from simpler ops: the maximum along the width of each bin, then along its height.
+std::vector<GraphTensor> maxRoiPoolOf(GradientContext& g) {
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    const GraphTensor x = g.input(0);
+    const std::int64_t regions = g.input(1).shape()[0];
+    const std::vector<std::int64_t> bins = pooledSizes(g.attributes());
+    const auto rounded = [](GraphTensor v) { // halves away from 0
+        return apply("Sign", {v}) * floor(apply("Abs", {v}) + 0.5);
+    };
+    /// Whether a bin covers an element: regions × bins × elements.
+    const auto covers = [&](int a) {
+        const GraphTensor start = rounded(cornerOf(g, 2 - a));
+        const DType dtype = start.type().dtype;
+        const std::int64_t count = bins[static_cast<std::size_t>(a)];
+        const GraphTensor length =
+            within(rounded(cornerOf(g, 4 - a)) - start + 1, 1, std::numeric_limits<double>::max()) /
+            static_cast<double>(count);
+        const auto edge = [&](GraphTensor v) { return reshape(v, {regions, count, 1}); };
+        const GraphTensor begin = edge(floor(progression(g, dtype, count) * length) + start);
+        const GraphTensor end = edge(apply("Ceil", {progression(g, dtype, count, 1) * length}) + start);
+        const GraphTensor at = progression(g, dtype, x.shape()[a + 2]);
+        return apply("And", {apply("GreaterOrEqual", {at, begin}), apply("Less", {at, end})});
+    };
+    const GraphTensor image = cast(reshape(slice(g.input(1), 1, 0, 1), {regions}), DType::i64);
+    const std::int64_t channels = x.shape()[1];
+    const std::int64_t height = x.shape()[2];
+    const std::int64_t width = x.shape()[3];
+    const auto most = [&](GraphTensor isCovered, GraphTensor values, int axis) {
+        return apply("ReduceMax", {where(isCovered, values, full(g, {x.type().dtype, {}}, none))},
+                     {{"axes", std::vector<std::int64_t>{axis}}, {"keepdims", false}});
+    };
+    const GraphTensor rows = most(reshape(covers(1), {regions, 1, 1, bins[1], width}),
+                                  reshape(gather(x, image, 0), {regions, channels, height, 1, width}), 4);
+    const GraphTensor pooled = most(reshape(covers(0), {regions, 1, bins[0], height, 1}),
+                                    reshape(rows, {regions, channels, 1, height, bins[1]}), 3);
+    return {where(isEqual(pooled, none), 0, pooled)}; // a bin without elements
+}
+
 AttributeSpec sizeAttribute(std::string name, std::int64_t value, std::int64_t minimum, std::string doc) {
     AttributeSpec spec = integerAttribute(std::move(name), value, std::move(doc));
     spec.minimum = static_cast<double>(minimum);
@@ -148,6 +237,7 @@ void addRegionPooling(std::vector<Op>& table) {
                           numberAttribute("spatial_scale", 1, "Image elements per unit of rois")};
     maxPool.infer = inferMaxRoiPool;
     maxPool.kernel = viaFloat<maxRoiPoolKernel>;
+    maxPool.gradient = [](GradientContext& g) { differentiate(g, maxRoiPoolOf); };
     table.push_back(std::move(maxPool));
 
     Op align = makeOp("RoiAlign", "Pooling", 22,
@@ -169,6 +259,7 @@ void addRegionPooling(std::vector<Op>& table) {
     align.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                     const Attributes&) { return streamingCost(inputs, outputs, 32); };
     align.kernel = viaFloat<roiAlignKernel>;
+    align.gradient = [](GradientContext& g) { differentiate(g, roiAlignOf); };
     table.push_back(std::move(align));
 }
 

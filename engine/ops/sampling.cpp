@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/grid_axis.h"
+#include "ops/sampled.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -136,6 +138,38 @@ void gridSampleKernel(const KernelContext& ctx) {
     withNumber(ctx.outputs[0].dtype, [&](auto zero) { gridSample<decltype(zero)>(ctx); });
 }
 
+/// GridSample from simpler ops: elements around the grid's points and their weights.
+std::vector<GraphTensor> gridSampleOf(GradientContext& g) {
+    const Shape& x = g.input(0).shape();
+    const Shape& given = g.input(1).shape();
+    const GridMode mode = gridModeOf(g.attributes().text("mode"));
+    const GridPadding padding = gridPaddingOf(g.attributes().text("padding_mode"));
+    const bool corners = g.attributes().flag("align_corners");
+    const std::int64_t spatial = x.rank() - 2;
+    const std::int64_t places = given.elementCount() / std::max<std::int64_t>(given[0] * spatial, 1);
+    const GraphTensor grid =
+        reshape(cast(g.input(1), forPositions(g.input(1).type().dtype)), {given[0], places, spatial});
+    std::vector<AxisTaps> axes;
+    for (std::int64_t a = 0; a < spatial; ++a) {
+        const auto size = static_cast<double>(x[static_cast<int>(a) + 2]);
+        // The coordinate along the last axis comes first.
+        const GraphTensor from =
+            reshape(slice(grid, 2, spatial - 1 - a, spatial - a), {given[0], places}) + 1;
+        GraphTensor at = corners ? from * ((size - 1) / 2) : (from * size - 1) / 2;
+        at = where(apply("IsNaN", {at}), -1e15, within(at, -1e15, 1e15)); // NaN selects no element
+        if (mode == GridMode::nearest) at = apply("Round", {at});
+        if (mode != GridMode::cubic && padding == GridPadding::reflection)
+            at = reflected(at, x[static_cast<int>(a) + 2], corners);
+        axes.push_back(tapsAt(at, x[static_cast<int>(a) + 2], mode, padding, corners));
+    }
+    std::vector<std::int64_t> taps(static_cast<std::size_t>(spatial));
+    std::iota(taps.begin(), taps.end(), 0);
+    const GraphTensor sums = reshape(sumOver(weightedTaps(g.input(0), axes), taps), {x[0], places, x[1]});
+    std::vector<std::int64_t> out{x[0], x[1]};
+    out.insert(out.end(), given.begin() + 1, given.end() - 1);
+    return {reshape(transpose(sums, {0, 2, 1}), Shape(std::move(out)))};
+}
+
 void inferAffineGrid(InferContext& ctx) {
     const TensorType& theta = *ctx.input(0);
     const auto size = ctx.integers(1);
@@ -204,6 +238,31 @@ void affineGridKernel(const KernelContext& ctx) {
     });
 }
 
+/// The sum of theta's columns, each times the coordinate along its axis.
+std::vector<GraphTensor> affineGridOf(GradientContext& g) {
+    const Shape out = g.output().shape();
+    const int spatial = out.rank() - 2;
+    const DType dtype = forPositions(g.input().type().dtype);
+    Shape column(std::vector<std::int64_t>(static_cast<std::size_t>(out.rank()), 1));
+    column[0] = out[0];
+    column[spatial + 1] = spatial;
+    GraphTensor sum;
+    for (int k = 0; k <= spatial; ++k) {
+        GraphTensor part = reshape(slice(cast(g.input(), dtype), 2, k, k + 1), column);
+        if (k < spatial) {
+            const int axis = spatial - k; // the coordinate along the last axis comes first
+            std::vector<double> at;
+            for (std::int64_t i = 0; i < out[axis]; ++i)
+                at.push_back(gridCoordinate(i, out[axis], g.attributes().flag("align_corners")));
+            Shape line(std::vector<std::int64_t>(static_cast<std::size_t>(out.rank()), 1));
+            line[axis] = out[axis];
+            part = part * constant(g, dtype, line, at);
+        }
+        sum = sum ? sum + part : part;
+    }
+    return {cast(sum, g.input().type().dtype)};
+}
+
 } // namespace
 
 void addSampling(std::vector<Op>& table) {
@@ -224,6 +283,7 @@ void addSampling(std::vector<Op>& table) {
         return streamingCost(inputs, outputs, mode == "cubic" ? 48 : mode == "linear" ? 12 : 1);
     };
     sample.kernel = viaFloat<gridSampleKernel>;
+    sample.gradient = [](GradientContext& g) { differentiate(g, gridSampleOf); };
     table.push_back(std::move(sample));
 
     Op affine = makeOp("AffineGrid", "Image", 20, "The grid for GridSample from an affine transform",
@@ -239,6 +299,7 @@ void addSampling(std::vector<Op>& table) {
     affine.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                      const Attributes&) { return streamingCost(inputs, outputs, 6); };
     affine.kernel = viaFloat<affineGridKernel>;
+    affine.gradient = [](GradientContext& g) { differentiate(g, affineGridOf); };
     table.push_back(std::move(affine));
 }
 

@@ -1,3 +1,4 @@
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
@@ -67,6 +68,17 @@ void oneHotKernel(const KernelContext& ctx) {
             });
         });
     });
+}
+
+/// The sums over the elements that are off and those that are on.
+void oneHotGradient(GradientContext& g) {
+    const Shape& out = g.output().shape();
+    const std::int64_t axis = g.attributes().integer("axis");
+    const std::int64_t depth = out[static_cast<int>(axis < 0 ? axis + out.rank() : axis)];
+    const GraphTensor isOn = apply("OneHot", {g.input(0), {}, constant(g, DType::boolean, {2}, {0, 1})},
+                                   {{"axis", axis}, {"depth", depth}});
+    const auto total = [&](GraphTensor x) { return reshape(sumTo(x, {}), {1}); };
+    g.give(2, concat(g, {total(where(isOn, 0, g.gradient())), total(where(isOn, g.gradient()))}, 0));
 }
 
 // NonZero
@@ -177,6 +189,25 @@ void compressKernel(const KernelContext& ctx) {
                  sizeOf(out.dtype));
 }
 
+void compressGradient(GradientContext& g) {
+    std::vector<double> places;
+    const std::vector<std::int64_t> condition = *g.integers(1);
+    for (std::size_t i = 0; i < condition.size(); ++i)
+        if (condition[i] != 0) places.push_back(static_cast<double>(i));
+    const Shape& in = g.input().shape();
+    const bool flat = !g.attributes().has("axis");
+    const std::int64_t given = flat ? 0 : g.attributes().integer("axis");
+    const auto axis = static_cast<int>(given < 0 ? given + in.rank() : given);
+    const Shape all = flat ? Shape{in.elementCount()} : in;
+    Shape line(std::vector<std::int64_t>(static_cast<std::size_t>(all.rank()), 1));
+    line[axis] = static_cast<std::int64_t>(places.size());
+    const GraphTensor at = expand(constant(g, DType::i64, line, places), g.gradient().shape());
+    const GraphTensor dx =
+        apply("ScatterElements", {full(g, {g.input().type().dtype, all}, 0), at, g.gradient()},
+              {{"axis", std::int64_t{axis}}});
+    g.give(0, reshape(dx, in));
+}
+
 } // namespace
 
 void addSelectionOps(std::vector<Op>& table) {
@@ -197,6 +228,7 @@ void addSelectionOps(std::vector<Op>& table) {
     oneHot.infer = inferOneHot;
     oneHot.cost = moveCost;
     oneHot.kernel = oneHotKernel;
+    oneHot.gradient = oneHotGradient;
     table.push_back(std::move(oneHot));
 
     Op nonZero =
@@ -221,6 +253,7 @@ void addSelectionOps(std::vector<Op>& table) {
     compress.infer = inferCompress;
     compress.cost = gatherCost;
     compress.kernel = compressKernel;
+    compress.gradient = compressGradient;
     table.push_back(std::move(compress));
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <ranges>
@@ -39,7 +40,7 @@ public:
     bool isWanted(int port) const override;
     void give(int port, GraphTensor gradient) override;
     std::optional<std::vector<std::int64_t>> integers(int port) const override;
-    std::optional<double> number(int port) const override;
+    std::optional<std::vector<double>> numbers(int port) const override;
     GraphTensor add(std::string_view op, std::span<const GraphTensor> inputs,
                     const Attributes& attributes) override;
     const TensorType& typeOf(GraphTensor tensor) const override { return m_tensors[tensor.id()].type; }
@@ -75,7 +76,7 @@ private:
     DeltaBuilder& m_builder;
     const FrameId m_frame;
     std::vector<NodeId> m_added;
-    std::vector<Known> m_tensors;
+    std::deque<Known> m_tensors;                        ///< references to its types stay valid
     std::map<PortRef, std::uint32_t> m_ids;             ///< of the forward graph's tensors
     std::map<PortRef, std::vector<GraphTensor>> m_sums; ///< by forward output: the summands of its gradient
     std::map<PortRef, GraphTensor> m_gradients;         ///< by forward output
@@ -231,14 +232,16 @@ std::optional<std::vector<std::int64_t>> Writer::integers(int port) const {
     return value->toIntegers();
 }
 
-std::optional<double> Writer::number(int port) const {
+std::optional<std::vector<double>> Writer::numbers(int port) const {
     const std::string& name = m_facts->op->inputAt(port).name;
     const Tensor* value = hostValue(port);
     if (!value) {
         if (!m_facts->attributes.has(name)) return std::nullopt;
-        return m_facts->attributes.number(name);
+        return m_facts->attributes.numbers(name);
     }
-    return value->at(0);
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < value->elementCount(); ++i) out.push_back(value->at(i));
+    return out;
 }
 
 GraphTensor Writer::add(std::string_view op, std::span<const GraphTensor> inputs,
@@ -273,8 +276,10 @@ GraphTensor Writer::put(std::string_view name, std::span<const GraphTensor> inpu
     std::vector<TensorType> outputs(static_cast<std::size_t>(op.outputCount(complete)));
     InferContext infer(op, complete, types, {}, nullptr, outputs);
     op.infer(infer);
-    m_tensors.push_back({{id, 0}, outputs.front()});
-    return {*this, static_cast<std::uint32_t>(m_tensors.size() - 1)};
+    const GraphTensor first(*this, static_cast<std::uint32_t>(m_tensors.size()));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        m_tensors.push_back({{id, static_cast<std::int32_t>(i)}, outputs[i]});
+    return first;
 }
 
 void Writer::refuse(std::string_view why) const {

@@ -111,10 +111,34 @@ private Q_SLOTS:
         const NodeId opaque = layer.g.node(
             "Opaque", "custom", "cpu",
             {{"outputs", std::vector<std::string>{"f32[]"}}, {"num_outputs", std::int64_t{1}}}, {layer.w});
-        QCOMPARE(
-            layer.refusal(opaque, {layer.w}),
-            QStringLiteral(
-                "cannot make the gradient of Opaque \"custom\": the op has no gradient in this version"));
+        QCOMPARE(layer.refusal(opaque, {layer.w}),
+                 QStringLiteral(
+                     "cannot make the gradient of Opaque \"custom\": the op is not known to this program"));
+    }
+
+    /// A node of `op` whose first input and parameter is "p", and whose summed first output is the loss.
+    static QString refusalOf(const char* op, const Attributes& attributes, const Shape& shape,
+                             const std::vector<Shape>& others) {
+        Layer layer;
+        std::vector<NodeId> inputs{layer.g.node("RandomNormal", "p", "cpu", {{"shape", shape.dims()}})};
+        for (const Shape& other : others)
+            inputs.push_back(layer.g.node("Input", "other", "cpu", {{"shape", other.dims()}}));
+        const NodeId node = layer.g.node(op, "node", "cpu", attributes, inputs);
+        const NodeId loss = layer.g.node("ReduceSum", "sum", "cpu", {{"keepdims", false}}, {node});
+        return layer.refusal(loss, {inputs[0]});
+    }
+    void aGradientThatWouldNeedTooManyNodesIsRefused() {
+        const auto lstm = [](std::int64_t length) {
+            return refusalOf("LSTM", {}, {length, 1, 2}, {{1, 8, 2}, {1, 8, 2}});
+        };
+        QCOMPARE(lstm(100), QString());
+        QCOMPARE(lstm(2000),
+                 QStringLiteral("cannot make the gradient of LSTM \"node\": it unrolls 1 to 1024 steps, "
+                                "but the sequence has 2000; cut the sequence into shorter ones"));
+        QCOMPARE(refusalOf("Det", {}, {33, 33}, {}),
+                 QStringLiteral(
+                     "cannot make the gradient of Det \"node\": the matrices have 33 rows, but the gradient "
+                     "takes at most 32"));
     }
 };
 

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "ops/gradient.h"
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace twb {
+
+/// Computes the outputs of an op from its inputs by other ops. Outputs that have no gradient may be left out.
+using Composition = std::function<std::vector<GraphTensor>(GradientContext&)>;
+
+/// The gradient of an op that `composition` expresses by differentiable ops: the product of their own
+/// gradients. Only the ops of the composition whose results the backward pass reads are added to the graph.
+void differentiate(GradientContext& g, const Composition& composition);
+
+// Further ops for compositions.
+
+/// A tensor of listed values, of one number if there is one. Its elements are in row-major order.
+GraphTensor constant(GradientContext& context, DType dtype, const Shape& shape,
+                     const std::vector<double>& values);
+/// `count` numbers from `start` at equal distances: one axis of that size, the last but `behind` axes of
+/// size 1.
+GraphTensor progression(GradientContext& context, DType dtype, std::int64_t count, double start = 0,
+                        double delta = 1, int behind = 0);
+/// Parts of these sizes along an axis.
+std::vector<GraphTensor> split(GraphTensor tensor, std::int64_t axis, const std::vector<std::int64_t>& sizes);
+GraphTensor concat(GradientContext& context, const std::vector<GraphTensor>& parts, std::int64_t axis);
+GraphTensor gather(GraphTensor data, GraphTensor indices, std::int64_t axis);
+GraphTensor floor(GraphTensor x);
+/// Limited to [low, high].
+GraphTensor within(GraphTensor x, double low, double high);
+/// The dtype in which positions are computed: a 16-bit float does not count far.
+DType forPositions(DType dtype);
+
+} // namespace twb
