@@ -114,6 +114,9 @@ void MainWindow::buildActions() {
         std::vector<QWidget*>{m_bar, m_palette, m_start, m_canvas, m_inspector, m_bottom}, *this);
     m_view = std::make_unique<ViewActions>(*m_canvas);
 
+    connect(m_canvas, &CanvasWidget::nodeActivated, this, [this](NodeId node) {
+        if (!m_learning->goToPartner(node)) m_inspector->editName();
+    });
     connect(m_palette, &OpPalette::opChosen, m_adds.get(), &AddActions::addOpInView);
     connect(m_modules.get(), &ModuleActions::ownModulesChanged, this, &MainWindow::reloadPalettes);
     connect(m_canvas, &CanvasWidget::laneHeaderClicked, m_lanes.get(), &LaneActions::showHeaderMenu);
@@ -221,7 +224,6 @@ void MainWindow::buildPanels() {
 void MainWindow::connectPanels() {
     const auto sayError = [this](const QString& sentence) { m_status->say(sentence, Severity::error); };
     connect(m_palette, &OpPalette::ownModulesChanged, this, &MainWindow::reloadPalettes);
-    connect(m_canvas, &CanvasWidget::nodeActivated, m_inspector, [this] { m_inspector->editName(); });
     connect(m_canvas, &CanvasWidget::contextMenuRequested, this, &MainWindow::showContextMenu);
     connect(m_canvas, &CanvasWidget::failed, this, sayError);
     connect(m_inspector, &Inspector::problemsRequested, this, &MainWindow::showProblems);

@@ -330,6 +330,18 @@ std::optional<Training> trainingOf(const Graph& graph) {
     return std::nullopt;
 }
 
+std::optional<PortRef> gradientOf(const Graph& graph, NodeId parameter) {
+    for (const Edge& edge : graph.outgoing(parameter)) {
+        const Node& reader = *graph.find(edge.to.node);
+        const Op* op = reader.forward == parameter ? findOp(reader.op) : nullptr;
+        if (!op) continue;
+        const auto gradient = std::ranges::find(op->inputs, "gradient", &PortSpec::name);
+        if (gradient != op->inputs.end())
+            return graph.sourceOf({reader.id, static_cast<std::int32_t>(gradient - op->inputs.begin())});
+    }
+    return std::nullopt;
+}
+
 std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, NodeId loss) {
     std::vector<NodeId> out;
     std::vector<NodeId> weights;

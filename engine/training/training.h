@@ -40,6 +40,9 @@ std::optional<Training> trainingOf(const Graph& graph);
 /// the training has none.
 std::optional<PortRef> lossScaleOf(const Graph& graph, const Training& training);
 
+/// The output that is the gradient of a parameter, before clipping; nothing if no optimizer updates it.
+std::optional<PortRef> gradientOf(const Graph& graph, NodeId parameter);
+
 /// The sources on which a loss depends and that training would usually change: the Parameter nodes or, if
 /// there are none, the floating-point sources that are drawn on the cards of their consumers (folding.h).
 /// Sorted.

@@ -1,13 +1,15 @@
+#include "formats/project.h"
 #include "support/test_main.h"
 #include "training/training.h"
 #include "widgets/dialog_answer.h"
 #include "widgets/learn_dialog.h"
 #include "widgets/panels/training_panel.h"
-#include "widgets/window_fixture.h"
+#include "widgets/window_hand.h"
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QSpinBox>
 
@@ -171,6 +173,41 @@ private Q_SLOTS:
         for (const NodeId id : document.selection().nodes) QCOMPARE(document.graph().find(id)->forward, relu);
         partner->trigger();
         QCOMPARE(document.selection().nodes, std::set<NodeId>{relu});
+        // From a parameter to the node whose output the optimizer reads.
+        document.select({{nodeNamed(document.graph(), "fc2.weight")}, {}, {}});
+        partner->trigger();
+        QCOMPARE(document.selection().nodes, std::set<NodeId>{nodeNamed(document.graph(), "fc2 grad 2")});
+    }
+
+    /// The modules of the training open and close on the way.
+    void aDoubleClickLeadsToTheGradientAndBack() {
+        WindowHand hand(loadProject(sourcePath(kLearns).toStdString()));
+        const NodeId relu = hand.node("relu")->id;
+        const NodeId where = hand.node("relu grad 4")->id;
+        const auto doubleClick = [&](NodeId id) {
+            QTest::mouseDClick(&hand.canvas, Qt::LeftButton, {}, hand.middle(id));
+        };
+        const auto isShown = [&](NodeId id) {
+            return hand.document.selection().nodes.contains(id) && hand.canvas.scene().nodes().drawn(id) &&
+                   hand.canvas.rect().contains(hand.middle(id));
+        };
+        doubleClick(relu);
+        QVERIFY(isShown(where));
+        QVERIFY(!hand.document.selection().nodes.contains(relu));
+        QCOMPARE(hand.canvas.navigator().inside(), trainingOf(hand.graph())->backward);
+        doubleClick(where);
+        QCOMPARE(hand.document.selection().nodes, std::set<NodeId>{relu});
+        QVERIFY(isShown(relu));
+        QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
+        // A node without a gradient is renamed, and so is one with a gradient by F2.
+        const auto* name = find<QLineEdit>(*hand.window, "nodeName");
+        QVERIFY(!name->hasFocus());
+        doubleClick(hand.node("digits")->id);
+        QVERIFY(name->hasFocus());
+        hand.canvas.setFocus();
+        hand.document.select({{relu}, {}, {}});
+        hand.key(Qt::Key_F2);
+        QVERIFY(name->hasFocus());
     }
 
     void aTrainingIsRemoved() {

@@ -7,6 +7,23 @@
 #include "widgets/learn_dialog.h"
 
 namespace twb {
+namespace {
+
+/// The forward nodes of these nodes or, if they have none, the nodes that compute their gradients.
+std::set<NodeId> partnersOf(const Graph& graph, const std::set<NodeId>& nodes) {
+    std::set<NodeId> out;
+    for (const NodeId id : nodes)
+        if (const NodeId forward = graph.find(id)->forward; graph.find(forward)) out.insert(forward);
+    if (!out.empty()) return out;
+    for (const NodeId id : nodes)
+        if (const std::optional<PortRef> gradient = gradientOf(graph, id)) out.insert(gradient->node);
+    if (!out.empty()) return out;
+    for (const Node& node : graph.nodes())
+        if (nodes.contains(node.forward)) out.insert(node.id);
+    return out;
+}
+
+} // namespace
 
 TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, GraphEditor& editor,
                                  QWidget& window)
@@ -15,7 +32,7 @@ TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, Graph
 void TrainingActions::fill(QMenu& menu) {
     addAction(menu, tr("&Make it learn…"), QKeySequence(tr("Ctrl+Alt+Shift+B")), [this] { makeItLearn(); });
     addAction(menu, tr("Go to &gradient or forward node"), QKeySequence(tr("Ctrl+Shift+F")),
-              [this] { goToPartner(); });
+              [this] { goToPartners(); });
     addAction(menu, tr("&Remove training"), QKeySequence(tr("Ctrl+Alt+Shift+L")), [this] { remove(); });
 }
 
@@ -38,23 +55,21 @@ void TrainingActions::remove() {
     m_editor.edit(std::move(delta));
 }
 
-void TrainingActions::goToPartner() {
-    const Graph& graph = m_document.graph();
-    Selection partners;
-    for (const NodeId id : m_document.selection().nodes) {
-        const Node& node = *graph.find(id);
-        if (graph.find(node.forward)) partners.nodes.insert(node.forward);
-    }
-    if (partners.nodes.empty())
-        for (const Node& node : graph.nodes())
-            if (m_document.selection().nodes.contains(node.forward)) partners.nodes.insert(node.id);
-    if (partners.nodes.empty()) {
+bool TrainingActions::goToPartner(NodeId node) {
+    return show({partnersOf(m_document.graph(), {node}), {}, {}});
+}
+
+void TrainingActions::goToPartners() {
+    if (!show({partnersOf(m_document.graph(), m_document.selection().nodes), {}, {}}))
         m_editor.say(tr("Select a node of the backward pass, or one whose gradient it computes."));
-        return;
-    }
+}
+
+bool TrainingActions::show(Selection partners) {
+    if (partners.nodes.empty()) return false;
     const NodeId first = *partners.nodes.begin();
     m_document.select(std::move(partners));
     m_canvas.navigator().reveal(first);
+    return true;
 }
 
 } // namespace twb

@@ -24,10 +24,13 @@ public:
     void fill(QMenu& menu);
     /// Asks for the loss and the optimizer, and adds the training to the graph.
     void makeItLearn();
-    /// From a node of a training to the node whose gradient it computes, or back.
-    void goToPartner();
+    /// Selects and shows the node whose gradient this one computes, or the other way round. False if it has
+    /// no gradient.
+    bool goToPartner(NodeId node);
 
 private:
+    void goToPartners();
+    bool show(Selection partners);
     void remove();
 
     Document& m_document;

@@ -52,7 +52,7 @@ public:
     QSize minimumSizeHint() const override { return {240, 160}; }
 
 Q_SIGNALS:
-    void nodeActivated(twb::NodeId node); ///< double click
+    void nodeActivated(twb::NodeId node); ///< double click, or Return
     void noteActivated(twb::NoteId note); ///< double click: the note should be edited
     /// The selection now refers to `what`, or to nothing after a click on the empty canvas.
     void contextMenuRequested(const twb::Hit& what, QPoint globalPosition);
