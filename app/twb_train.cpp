@@ -195,6 +195,7 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
               {"epochs", Json::array()}};
     for (const EpochRecord& epoch : record.epochs) json["epochs"].push_back(toJson(epoch));
     json["losses"] = losses;
+    if (record.confusion.classes > 0) json["confusion"] = toJson(record.confusion);
     if (record.epochs.empty()) return json;
     const EpochRecord& best = *bestEpoch(record, metric);
     json["best"] = {{"epoch", best.epoch}, {"metric", keyOf(metric)}};
@@ -324,6 +325,7 @@ ExitCode train(const TrainCommand& command) {
     options.allowTf32 = command.allowTf32;
     options.validationData = command.validation;
     options.validationLabels = command.validationLabels;
+    options.measures = !command.report.empty();
     Trainer trainer(graph, devices, files, options);
     TrainingRecord record;
     if (command.resume) {
@@ -460,7 +462,8 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
         ->type_name("N");
     command
         ->add_option("--report", options->report,
-                     "Write the figures of each epoch and the loss of each step as JSON")
+                     "Write the figures of each epoch, the loss of each step, and a classifier's confusion "
+                     "matrix as JSON")
         ->type_name("R.json");
     command->add_option("--export-weights", options->weights, "Write the trained parameters")
         ->type_name("W.safetensors");

@@ -43,7 +43,22 @@ EpochRecord epochOf(const Json& json) {
     epoch.rate = optionalNumber(json, "lr");
     epoch.rows = json.at("rows").get<std::int64_t>();
     epoch.seconds = json.at("seconds").get<double>();
+    for (const Json& item : json.value("parameters", Json::array())) {
+        ParameterFigures& figures = epoch.figures.emplace_back();
+        figures.name = item.at("name").get<std::string>();
+        figures.gradientNorm = optionalNumber(item, "gradient_norm").value();
+        figures.weightNorm = optionalNumber(item, "weight_norm").value();
+        figures.updateNorm = optionalNumber(item, "update_norm");
+    }
     return epoch;
+}
+
+ConfusionMatrix confusionOf(const Json& rows) {
+    ConfusionMatrix out;
+    out.classes = static_cast<std::int64_t>(rows.size());
+    for (const Json& row : rows)
+        for (const Json& count : row) out.counts.push_back(count.get<std::int64_t>());
+    return out;
 }
 
 std::string stateName(std::int64_t steps) { return fmt::format("step-{:09}.safetensors", steps); }
@@ -71,7 +86,25 @@ Json toJson(const EpochRecord& epoch) {
     put(json, "lr", epoch.rate);
     json["rows"] = epoch.rows;
     json["seconds"] = epoch.seconds;
+    for (const ParameterFigures& figures : epoch.figures) {
+        Json item{{"name", figures.name},
+                  {"gradient_norm", figures.gradientNorm},
+                  {"weight_norm", figures.weightNorm}};
+        put(item, "update_norm", figures.updateNorm);
+        put(item, "update_ratio", figures.updateRatio());
+        json["parameters"].push_back(std::move(item));
+    }
     return json;
+}
+
+Json toJson(const ConfusionMatrix& matrix) {
+    Json rows = Json::array();
+    for (std::int64_t label = 0; label < matrix.classes; ++label) {
+        Json& row = rows.emplace_back(Json::array());
+        for (std::int64_t prediction = 0; prediction < matrix.classes; ++prediction)
+            row.push_back(matrix.at(label, prediction));
+    }
+    return rows;
 }
 
 void saveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint, int keep) {
@@ -95,6 +128,7 @@ void saveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint, int ke
         {"steps", checkpoint.place.steps},
         {"open_epoch", {{"rows", record.rows}, {"row_loss", record.rowLoss}, {"seconds", record.seconds}}},
         {"rate_factor", record.rateFactor},
+        {"confusion", toJson(record.confusion)},
         {"epochs", Json::array()}};
     for (const EpochRecord& epoch : record.epochs) json["epochs"].push_back(toJson(epoch));
     AtomicFile head(headOf(folder));
@@ -132,6 +166,7 @@ Checkpoint loadCheckpoint(const fs::path& folder) {
         out.record.rowLoss = open.at("row_loss").is_null() ? std::nan("") : open.at("row_loss").get<double>();
         out.record.seconds = open.at("seconds").get<double>();
         out.record.rateFactor = json.at("rate_factor").get<double>();
+        out.record.confusion = confusionOf(json.value("confusion", Json::array()));
         for (const Json& epoch : json.at("epochs")) out.record.epochs.push_back(epochOf(epoch));
     } catch (const Json::exception&) {
         throw Error(ErrorCode::badFile,

@@ -27,5 +27,7 @@ bool hasCheckpoint(const std::filesystem::path& folder);
 
 /// An epoch in a checkpoint and in a report. A loss that is not a number becomes null.
 nlohmann::ordered_json toJson(const EpochRecord& epoch);
+/// The rows of a matrix that has classes.
+nlohmann::ordered_json toJson(const ConfusionMatrix& matrix);
 
 } // namespace twb

@@ -33,9 +33,11 @@ struct Rows {
 /// A plan, and where it keeps what is read after a run.
 struct Prepared {
     std::shared_ptr<const Plan> plan;
-    PortRef losses;                 ///< one number per iteration
-    std::optional<PortRef> correct; ///< the same: the share of the batch whose label was predicted
+    PortRef losses;                   ///< one number per iteration
+    std::optional<PortRef> correct;   ///< the same: the share of the batch whose label was predicted
+    std::optional<PortRef> confusion; ///< addConfusionMatrix()
     std::vector<PortRef> state;
+    std::map<NodeId, PortRef> gradients; ///< that are kept, by parameter
 };
 
 /// Adds a tensor that records a number of each iteration, on the lane of that number.
@@ -80,6 +82,7 @@ public:
         findBatches();
         m_main = prepare(m_graph);
         if (m_rows.rest() > 0) m_tail = prepareTail();
+        if (m_options.measures) m_measured = prepareMeasured();
         if (hasValidation()) prepareValidations();
     }
 
@@ -87,17 +90,20 @@ public:
 
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop) {
         const bool isTail = m_place.batch == m_rows.whole();
-        const Prepared& prepared = isTail ? *m_tail : m_main;
+        const bool isMeasured = m_measured && m_place.batch + 1 == batches();
+        const Prepared& prepared = isMeasured ? *m_measured : isTail ? *m_tail : m_main;
+        const std::int64_t whole = m_rows.whole() - (m_measured && m_rows.rest() == 0 ? 1 : 0);
         RunOptions options;
         options.iterations =
-            isTail ? 1
-                   : std::clamp<std::int64_t>(std::min(most, m_rows.whole() - m_place.batch), 1, kRecorded);
+            isTail ? 1 : std::clamp<std::int64_t>(std::min(most, whole - m_place.batch), 1, kRecorded);
         options.firstIteration = isTail ? m_place.epoch : m_place.epoch * m_rows.whole() + m_place.batch;
         options.stop = stop;
+        const std::map<NodeId, Tensor> before = isMeasured ? parametersNow() : std::map<NodeId, Tensor>();
         const RunResult result = execute(prepared, options, m_state);
         for (const PortRef output : prepared.state) m_state[output] = *result.tensor(output);
 
         TrainedSteps out;
+        if (isMeasured && result.iterations > 0) out.figures = measure(result, before);
         out.losses = recorded(result, prepared.losses, options.firstIteration);
         out.wallNs = result.wallNs;
         out.clockNs = result.clockNs;
@@ -129,6 +135,8 @@ public:
                 if (prepared.correct)
                     for (const double correct : recorded(result, *prepared.correct, done))
                         out.accuracy = out.accuracy.value_or(0) + correct * static_cast<double>(size);
+                if (prepared.confusion)
+                    out.confusion.add(toHost(*result.tensor(*prepared.confusion), m_devices));
                 done += options.iterations;
                 out.rows += options.iterations * size;
             }
@@ -155,6 +163,7 @@ public:
         m_rateFactor = factor;
         m_main = prepare(m_graph);
         if (m_rows.rest() > 0) m_tail = prepareTail();
+        if (m_measured) m_measured = prepareMeasured();
     }
 
     bool hasValidation() const {
@@ -223,6 +232,7 @@ public:
         return out;
     }
 
+    const std::map<std::string, Tensor>& gradients() const { return m_gradients; }
     bool isModelled() const { return m_main.plan->virtualClock; }
     const std::map<NodeId, std::string>& names() const { return m_names; }
     const Rows& rows() const { return m_rows; }
@@ -313,9 +323,33 @@ private:
         return out;
     }
 
+    /// Host copies of the trained parameters, without their averages. Empty before the first step.
+    std::map<NodeId, Tensor> parametersNow() const {
+        std::map<NodeId, Tensor> out;
+        for (const auto& [parameter, gradient] : m_measured->gradients)
+            if (const auto now = m_state.find({parameter, 0}); now != m_state.end())
+                out.emplace(parameter, ownCopy(now->second));
+        return out;
+    }
+
+    /// The figures of the step that made `result`.
+    std::vector<ParameterFigures> measure(const RunResult& result, const std::map<NodeId, Tensor>& before) {
+        std::vector<ParameterFigures> out;
+        for (const auto& [parameter, output] : m_measured->gradients) {
+            const Tensor gradient = toHost(*result.tensor(output), m_devices);
+            m_gradients[nameOf(parameter)] = gradient;
+            const auto old = before.find(parameter);
+            out.push_back(figuresOf(nameOf(parameter), gradient, old == before.end() ? nullptr : &old->second,
+                                    toHost(m_state.at({parameter, 0}), m_devices)));
+        }
+        return out;
+    }
+
     /// Adds the record of the loss, and compiles.
-    Prepared finish(DeltaBuilder& builder, std::optional<PortRef> correct = std::nullopt) {
+    Prepared finish(DeltaBuilder& builder, std::optional<PortRef> correct = std::nullopt,
+                    std::optional<PortRef> confusion = std::nullopt, bool keepsGradients = false) {
         Prepared out;
+        out.confusion = confusion;
         const std::optional<TensorType> loss =
             analyze(builder.graph(), m_devices, m_options.policy, m_files.get()).typeOf({m_training.loss, 0});
         out.losses = addRecord(builder, {m_training.loss, 0}, loss ? loss->dtype : DType::f32, "losses");
@@ -326,20 +360,23 @@ private:
         options.policy = m_options.policy;
         options.keep.insert(out.losses);
         if (out.correct) options.keep.insert(*out.correct);
+        if (out.confusion) options.keep.insert(*out.confusion);
         for (const NodeFacts& facts : analysis.nodes) {
             const PortRef output{facts.id, 0};
             if (!facts.op || facts.op->role != OpRole::source || !isUpdated(builder.graph(), output))
                 continue;
-            if (output == out.losses || output == out.correct) continue;
+            if (output == out.losses || output == out.correct || output == out.confusion) continue;
             out.state.push_back(output);
             options.keep.insert(output);
+            const auto gradient = keepsGradients ? gradientOf(builder.graph(), facts.id) : std::nullopt;
+            if (gradient) options.keep.insert(out.gradients[facts.id] = *gradient);
         }
         std::ranges::sort(out.state);
         out.plan = compile(builder.graph(), analysis, m_devices, m_files, options);
         return out;
     }
 
-    Prepared prepareTail() {
+    Prepared prepareTail(bool keepsGradients = false) {
         try {
             DeltaBuilder builder(m_graph, {});
             for (const NodeId id : m_batches) {
@@ -349,7 +386,7 @@ private:
             Graph graph = builder.graph();
             graph.apply(remakeBackward(graph, m_devices, m_files.get()));
             DeltaBuilder whole(graph, {});
-            return finish(whole);
+            return finish(whole, {}, {}, keepsGradients);
         } catch (const Error& e) {
             throw Error(
                 e.code(),
@@ -357,6 +394,13 @@ private:
                             "{}. Set drop_last of Batches to leave these rows out.",
                             m_rows.rest(), e.what()));
         }
+    }
+
+    /// The last step of an epoch, which keeps the gradients. The others share their memory.
+    Prepared prepareMeasured() {
+        if (m_rows.rest() > 0) return prepareTail(true);
+        DeltaBuilder builder(m_graph, {});
+        return finish(builder, {}, {}, true);
     }
 
     Rows validationRows() const {
@@ -394,7 +438,9 @@ private:
             if (!m_options.validationLabels.empty())
                 builder.setAttribute(id, "labels", m_options.validationLabels);
         }
-        return finish(builder, addCorrect(builder));
+        const Analysis analysis = analyze(builder.graph(), m_devices, m_options.policy, m_files.get());
+        const std::optional<PortRef> confusion = addConfusionMatrix(builder, analysis, m_training.loss);
+        return finish(builder, addCorrect(builder), confusion);
     }
 
     /// The share of the labels whose class has the highest score; nothing if the loss is not one of classes.
@@ -463,9 +509,11 @@ private:
     Analysis m_analysis;
     Prepared m_main;
     std::optional<Prepared> m_tail;
+    std::optional<Prepared> m_measured; ///< TrainerOptions::measures
     std::optional<Prepared> m_validation;
     std::optional<Prepared> m_validationTail;
     std::map<PortRef, Tensor> m_state; ///< on its devices
+    std::map<std::string, Tensor> m_gradients;
     TrainingPlace m_place;
 };
 
@@ -493,6 +541,7 @@ void Trainer::restore(const TrainingPlace& place, const std::map<std::string, Te
     m_impl->restore(place, state, origin);
 }
 std::map<std::string, Tensor> Trainer::parameters() const { return m_impl->parameters(); }
+const std::map<std::string, Tensor>& Trainer::gradients() const noexcept { return m_impl->gradients(); }
 const std::map<NodeId, std::string>& Trainer::names() const noexcept { return m_impl->names(); }
 
 } // namespace twb

@@ -2,6 +2,7 @@
 
 #include "runtime/executor.h"
 #include "training/training.h"
+#include "training/training_metrics.h"
 
 #include <cstdint>
 #include <map>
@@ -18,6 +19,8 @@ struct TrainerOptions {
     /// Data for validation instead of the rows that Batches holds out.
     std::string validationData{};
     std::string validationLabels{};
+    /// Keep the gradients of the last step of each epoch, for TrainedSteps::figures and gradients().
+    bool measures = false;
 };
 
 /// The place of a training in its data.
@@ -32,6 +35,7 @@ struct Validation {
     double loss = 0;                ///< mean over the rows
     std::optional<double> accuracy; ///< share of the labels whose class has the highest score
     std::int64_t rows = 0;
+    ConfusionMatrix confusion; ///< of a cross-entropy over few classes
 };
 
 /// Steps of a training that ran together.
@@ -42,6 +46,8 @@ struct TrainedSteps {
     std::int64_t wallNs = 0;
     std::int64_t clockNs = 0; ///< on the clock of the runs, which is virtual if a device is simulated
     bool endsEpoch = false;
+    std::vector<ParameterFigures>
+        figures; ///< of the last step, with TrainerOptions::measures at the end of an epoch
 };
 
 /// Runs the training of a graph (trainingOf()) step by step. Between two calls, the parameters and the
@@ -79,6 +85,10 @@ public:
                  const std::string& origin);
     /// Host copies of the parameters and of their moving averages, by name.
     std::map<std::string, Tensor> parameters() const;
+
+    /// Host copies of the gradients in the last step of the last epoch, by the parameters' names. Empty
+    /// without TrainerOptions::measures, or before the end of an epoch.
+    const std::map<std::string, Tensor>& gradients() const noexcept;
 
     /// The names that state() and parameters() use, by source: those of the nodes, made unique.
     const std::map<NodeId, std::string>& names() const noexcept;

@@ -76,27 +76,29 @@ TrainedSteps TrainingSession::advance(std::int64_t most, const std::atomic<bool>
     m_record.seconds += static_cast<double>(steps.clockNs) * 1e-9;
     const double wanted = kAdvanceSeconds * static_cast<double>(count) / std::max(seconds, 1e-9);
     m_most = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e9)), 1, 4 * m_most);
-    if (steps.endsEpoch) endEpoch(steps.rows > 0, stop);
+    if (steps.endsEpoch) endEpoch(steps, stop);
     return steps;
 }
 
-void TrainingSession::endEpoch(bool hasRows, const std::atomic<bool>* stop) {
+void TrainingSession::endEpoch(TrainedSteps& last, const std::atomic<bool>* stop) {
     EpochRecord epoch;
     epoch.epoch = m_trainer.place().epoch;
     epoch.steps = m_trainer.place().steps;
     epoch.loss = m_record.rowLoss / static_cast<double>(m_record.rows);
-    epoch.rows = hasRows ? m_record.rows : 0;
+    epoch.rows = last.rows > 0 ? m_record.rows : 0;
+    epoch.figures = std::move(last.figures);
     epoch.seconds = m_record.seconds;
     epoch.rate = m_trainer.learningRate();
     if (m_trainer.hasValidation()) {
-        if (const std::optional<Validation> validation = m_trainer.validate(stop)) {
+        if (std::optional<Validation> validation = m_trainer.validate(stop)) {
             epoch.validationLoss = validation->loss;
             epoch.accuracy = validation->accuracy;
+            m_record.confusion = std::move(validation->confusion);
         }
     }
     m_record.rows = 0;
     m_record.rowLoss = m_record.seconds = 0;
-    m_record.epochs.push_back(epoch);
+    m_record.epochs.push_back(std::move(epoch));
     constexpr std::int64_t patience = 10;
     const std::int64_t without = epochsWithoutGain();
     if (!m_options.lowersRate || without == 0 || without % (patience + 1) != 0) return;

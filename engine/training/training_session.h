@@ -16,14 +16,16 @@ struct EpochRecord {
     double loss = 0;        ///< mean over the rows
     std::optional<double> validationLoss;
     std::optional<double> accuracy;
-    std::optional<double> rate; ///< learning rate of its last step
-    std::int64_t rows = 0;      ///< 0 without Batches
-    double seconds = 0;         ///< of its steps, on the clock of the runs
+    std::optional<double> rate;            ///< learning rate of its last step
+    std::int64_t rows = 0;                 ///< 0 without Batches
+    double seconds = 0;                    ///< of its steps, on the clock of the runs
+    std::vector<ParameterFigures> figures; ///< of its last step, with TrainerOptions::measures
 };
 
 /// The course of a training so far.
 struct TrainingRecord {
     std::vector<EpochRecord> epochs;
+    ConfusionMatrix confusion; ///< of the last validation
     // Of the epoch that is not complete.
     std::int64_t rows = 0;
     double rowLoss = 0; ///< sum over the rows
@@ -63,7 +65,7 @@ public:
     Metric metric() const noexcept { return m_metric; }
 
 private:
-    void endEpoch(bool hasRows, const std::atomic<bool>* stop);
+    void endEpoch(TrainedSteps& last, const std::atomic<bool>* stop);
     std::int64_t epochsWithoutGain() const noexcept;
 
     Trainer& m_trainer;

@@ -75,6 +75,22 @@ private Q_SLOTS:
         QCOMPARE(report.at("losses").size(), 120U); // 96 rows in batches of 16
         QVERIFY(report.at("epochs").back().at("accuracy").get<double>() > 0.7);
         QVERIFY(report.at("best").at("metric") == "validation_loss");
+        QCOMPARE(report.at("confusion").size(), 3U);
+        double right = 0;
+        double rows = 0;
+        for (std::size_t label = 0; label < 3; ++label)
+            for (std::size_t predicted = 0; predicted < 3; ++predicted) {
+                const double count = report.at("confusion").at(label).at(predicted).get<double>();
+                rows += count;
+                if (label == predicted) right += count;
+            }
+        QCOMPARE(rows, 24.0);
+        QCOMPARE(right / rows, report.at("epochs").back().at("accuracy").get<double>());
+        const auto& parameter = report.at("epochs").back().at("parameters").at(0);
+        QCOMPARE(parameter.at("name"), "w");
+        QVERIFY(parameter.at("gradient_norm").get<double>() > 0);
+        QCOMPARE(parameter.at("update_ratio").get<double>(),
+                 parameter.at("update_norm").get<double>() / parameter.at("weight_norm").get<double>());
         QVERIFY(twb.exists("out/trained.safetensors"));
         QCOMPARE(twb.run({"check", "out/trained.twb"}).exit, 3); // its data stays where it was
         for (const char* name : {"x.npy", "y.npy"})

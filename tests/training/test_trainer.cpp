@@ -3,6 +3,7 @@
 #include "training/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 using namespace twb;
@@ -23,6 +24,14 @@ std::vector<std::vector<double>> valuesIn(const std::map<std::string, Tensor>& s
     for (const auto& [name, tensor] : state) out.push_back(valuesOf(tensor));
     return out;
 }
+
+double normOf(const std::vector<double>& values) {
+    double squares = 0;
+    for (const double value : values) squares += value * value;
+    return std::sqrt(squares);
+}
+
+bool isNear(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
 
 QString refusal(const std::function<void()>& call) {
     try {
@@ -280,6 +289,121 @@ private Q_SLOTS:
         graph.apply(remakeBackward(graph, simulatedMap(), clouds.files.get()));
         QVERIFY(!analyze(graph, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
         for (const Node& node : graph.nodes()) QVERIFY(!node.name.starts_with("b "));
+    }
+
+    void theLastStepOfAnEpochIsMeasured_data() {
+        QTest::addColumn<QString>("device");
+        QTest::addColumn<int>("batch");
+        for (const char* device : {"cpu", "cuda:0"})
+            for (const int batch : {16, 20, 96}) // whole batches, a rest of 16 rows, one step per epoch
+                QTest::addRow("%s, batches of %d", device, batch) << QString(device) << batch;
+    }
+    void theLastStepOfAnEpochIsMeasured() {
+        QFETCH(const QString, device);
+        QFETCH(const int, batch);
+        const Clouds clouds(device.toStdString(), {{"batch_size", std::int64_t{batch}}});
+        Optimizer sgd;
+        sgd.rate = {{"lr", 0.1}};
+        sgd.clipNorm = 1e9; // no clipping, but its nodes
+        TrainerOptions options;
+        options.measures = true;
+        Trainer measured(clouds.learning(sgd), simulatedMap(), clouds.files, options);
+        Trainer plain(clouds.learning(sgd), simulatedMap(), clouds.files, {});
+        for (int epoch = 1; epoch <= 3; ++epoch) {
+            std::map<std::string, Tensor> before;
+            TrainedSteps steps;
+            while (!steps.endsEpoch) {
+                QVERIFY(steps.figures.empty());
+                before = measured.parameters();
+                steps = measured.run(2);
+            }
+            const auto after = measured.parameters();
+            QCOMPARE(steps.figures.size(), std::size_t{2});
+            QCOMPARE(measured.gradients().size(), std::size_t{2});
+            for (const ParameterFigures& figures : steps.figures) {
+                const std::vector<double> gradient = valuesOf(measured.gradients().at(figures.name));
+                const std::vector<double> weights = valuesOf(after.at(figures.name));
+                QVERIFY(normOf(gradient) > 1e-3);
+                QVERIFY(isNear(figures.gradientNorm, normOf(gradient)));
+                QVERIFY(isNear(figures.weightNorm, normOf(weights)));
+                QCOMPARE(figures.updateNorm.has_value(), epoch > 1 || batch < 96);
+                if (!figures.updateNorm) continue;
+                // A step of plain SGD is the gradient times the learning rate.
+                QVERIFY(isNear(*figures.updateNorm, 0.1 * figures.gradientNorm));
+                QCOMPARE(*figures.updateRatio(), *figures.updateNorm / figures.weightNorm);
+                std::vector<double> change = weights;
+                const std::vector<double> old = valuesOf(before.at(figures.name));
+                for (std::size_t i = 0; i < old.size(); ++i) change[i] -= old[i];
+                QVERIFY(isNear(*figures.updateNorm, normOf(change)));
+            }
+        }
+        // A measurement changes no bit.
+        QCOMPARE(train(plain, 3).size(), static_cast<std::size_t>(measured.place().steps));
+        QCOMPARE(valuesIn(plain.parameters()), valuesIn(measured.parameters()));
+        QVERIFY(plain.gradients().empty());
+    }
+
+    void rowsAreCountedByLabelAndPrediction_data() {
+        QTest::addColumn<QString>("device");
+        QTest::addColumn<bool>("ignores");
+        for (const char* device : {"cpu", "cuda:0"})
+            for (const bool ignores : {false, true})
+                QTest::addRow("%s%s", device, ignores ? ", one class ignored" : "")
+                    << QString(device) << ignores;
+    }
+    void rowsAreCountedByLabelAndPrediction() {
+        QFETCH(const QString, device);
+        QFETCH(const bool, ignores);
+        Clouds clouds(device.toStdString(), {{"batch_size", std::int64_t{20}}}); // and a rest of 16
+        Optimizer sgd;
+        sgd.rate = {{"lr", 0.02}}; // too little to separate the clouds
+        TrainerOptions options;
+        options.validationData = "x.npy";
+        options.validationLabels = "y.npy";
+        Graph graph = clouds.learning(sgd);
+        if (ignores) {
+            DeltaBuilder builder(graph, {});
+            builder.setAttribute(clouds.loss, "ignore_index", std::int64_t{1});
+            graph.apply(builder.take());
+        }
+        Trainer trainer(graph, simulatedMap(), clouds.files, options);
+        train(trainer, 1);
+        const std::vector<double> w = valuesOf(trainer.parameters().at("w"));
+        const std::vector<double> b = valuesOf(trainer.parameters().at("b"));
+        const std::vector<double> x = valuesOf(clouds.files->get("x.npy"));
+        std::vector<std::int64_t> wanted(9);
+        for (std::size_t row = 0; row < 96; ++row) {
+            if (ignores && row % 3 == 1) continue;
+            std::array<double, 3> scores{};
+            for (std::size_t c = 0; c < 3; ++c)
+                scores[c] = x[2 * row] * w[2 * c] + x[2 * row + 1] * w[2 * c + 1] + b[c];
+            const auto best = std::ranges::max_element(scores) - scores.begin();
+            ++wanted[3 * (row % 3) + static_cast<std::size_t>(best)];
+        }
+        QVERIFY(wanted[1] + wanted[2] + wanted[6] + wanted[7] > 0); // some predictions are wrong
+        for (int time = 0; time < 2; ++time) {                      // each validation counts anew
+            const ConfusionMatrix matrix = trainer.validate()->confusion;
+            QCOMPARE(matrix.classes, std::int64_t{3});
+            QCOMPARE(matrix.counts, wanted);
+        }
+    }
+
+    void aMatrixNeedsFewClasses() {
+        for (const std::int64_t classes : {std::int64_t{100}, std::int64_t{101}}) {
+            Clouds clouds("cpu", {{"batch_size", std::int64_t{16}}, {"validation", 0.25}});
+            DeltaBuilder builder(clouds.g.graph(), {});
+            builder.setAttribute(clouds.w, "shape", Ints{classes, 2});
+            builder.setAttribute(clouds.b, "shape", Ints{classes});
+            Graph graph = builder.graph();
+            const Analysis analysis = analyze(graph, simulatedMap(), Policy::strict, clouds.files.get());
+            graph.apply(makeTraining(graph, simulatedMap(), clouds.files.get(), clouds.loss,
+                                     parametersOf(graph, analysis, clouds.loss), adam()));
+            Trainer trainer(graph, simulatedMap(), clouds.files, {});
+            train(trainer, 1);
+            const Validation validation = trainer.validate().value();
+            QVERIFY(validation.accuracy);
+            QCOMPARE(validation.confusion.classes, classes == 100 ? classes : 0);
+        }
     }
 
 private:
