@@ -150,7 +150,7 @@ void MainWindow::buildPanels() {
     m_canvas = new CanvasWidget(m_document);
     m_canvas->setObjectName(QStringLiteral("canvas"));
     m_canvas->setRunState(&m_runs.state());
-    m_inspector = new Inspector(m_document, m_runs);
+    m_inspector = new Inspector(m_document, m_runs, m_training);
     m_inspector->setMinimumWidth(kLeastInspector);
     m_status = new StatusLine(m_document, m_runs);
 

@@ -58,6 +58,7 @@ public:
 
     Document& document() noexcept { return m_document; }
     RunController& runs() noexcept { return m_runs; }
+    const TrainingRun& training() const noexcept { return m_training; }
     CanvasWidget& canvas() noexcept { return *m_canvas; }
     BottomPanel& bottom() noexcept { return *m_bottom; }
 

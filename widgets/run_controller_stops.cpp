@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "training/training.h"
 #include "widgets/run_controller.h"
 #include "widgets/text.h"
 
@@ -29,9 +30,13 @@ void RunController::leaveStop() {
 QString RunController::stopSentence() const {
     if (!m_stop) return {};
     const Step& step = m_figures->plan().steps[m_stop->step];
-    const Node* node = step.chain ? nullptr : m_snapshot.find(step.node);
-    const QString where =
-        (m_stop->after ? tr("after %1") : tr("before %1")).arg(toQt(node ? node->name : step.label));
+    const Node* node = m_snapshot.find(step.node);
+    QString name = toQt(node && !step.chain ? node->name : step.label);
+    const Node* forward = node ? m_snapshot.find(node->forward) : nullptr;
+    if (const auto training = forward ? trainingOf(m_snapshot) : std::nullopt)
+        name += (node->frame == training->backward ? tr(" (gradient of %1)") : tr(" (update of %1)"))
+                    .arg(toQt(forward->name));
+    const QString where = (m_stop->after ? tr("after %1") : tr("before %1")).arg(name);
     const QString when =
         step.setup ? tr("before the iterations") : tr("iteration %1").arg(grouped(m_stop->iteration + 1));
     return m_stop->found.empty() ? QStringLiteral("%1, %2").arg(where, when)

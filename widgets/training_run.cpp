@@ -20,6 +20,7 @@ TrainingRun::TrainingRun(Document& document, QObject* parent) : QObject(parent),
         stop();
         m_session.reset();
         m_trainer.reset();
+        m_values.clear();
         m_record = {};
         m_place = {};
         m_losses.clear();
@@ -35,7 +36,9 @@ void TrainingRun::start(const SessionOptions& options) {
     join();
     TrainerOptions trainerOptions;
     trainerOptions.policy = m_document.graph().info().policy;
+    trainerOptions.measures = true;
     m_session.reset();
+    m_values.clear();
     m_trainer = std::make_unique<Trainer>(m_document.graph(), m_document.devices(), m_document.files(),
                                           trainerOptions);
     m_session = std::make_unique<TrainingSession>(*m_trainer, options);
@@ -137,6 +140,24 @@ void TrainingRun::join() {
     m_mayStop = true;
     m_changed.notify_all();
     m_thread.join();
+}
+
+std::optional<Tensor> TrainingRun::value(NodeId parameter) const {
+    if (!hasParameters()) return std::nullopt;
+    if (m_values.empty()) m_values = m_trainer->parameters();
+    return tensorOf(parameter, m_values);
+}
+
+std::optional<Tensor> TrainingRun::gradient(NodeId parameter) const {
+    return hasParameters() ? tensorOf(parameter, m_trainer->gradients()) : std::nullopt;
+}
+
+std::optional<Tensor> TrainingRun::tensorOf(NodeId parameter,
+                                            const std::map<std::string, Tensor>& tensors) const {
+    const auto name = m_trainer->names().find(parameter);
+    if (name == m_trainer->names().end()) return std::nullopt;
+    const auto tensor = tensors.find(name->second);
+    return tensor == tensors.end() ? std::nullopt : std::optional(tensor->second);
 }
 
 void TrainingRun::setState(State state) {

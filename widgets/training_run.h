@@ -47,6 +47,11 @@ public:
     void stop();
     /// The parameters by name. Only while nothing runs.
     std::map<std::string, Tensor> parameters() const { return m_trainer->parameters(); }
+    /// The trained value of a parameter of the graph, on the host. Nothing while a run is active, or for
+    /// other nodes.
+    std::optional<Tensor> value(NodeId parameter) const;
+    /// The same for its gradient in the last step of the last epoch.
+    std::optional<Tensor> gradient(NodeId parameter) const;
 
 Q_SIGNALS:
     void started();
@@ -58,6 +63,7 @@ private:
     void take();
     void setState(State state);
     void join();
+    std::optional<Tensor> tensorOf(NodeId parameter, const std::map<std::string, Tensor>& tensors) const;
 
     Document& m_document;
     State m_state = State::idle;
@@ -71,6 +77,7 @@ private:
     TrainingPlace m_place;
     std::vector<double> m_losses;
     QString m_error;
+    mutable std::map<std::string, Tensor> m_values; ///< of the trained parameters, when they are wanted
     QTimer m_timer;
     std::thread m_thread;
 

@@ -199,7 +199,7 @@ private Q_SLOTS:
         const Tensor b = make(500);
         QWidget window;
         auto* layout = new QVBoxLayout(&window);
-        auto* panel = new TensorPanel([](const QString&) {});
+        auto* panel = new TensorPanel(QStringLiteral("Tensor"), [](const QString&) {});
         layout->addWidget(panel);
         window.show();
         const auto said = [&] {

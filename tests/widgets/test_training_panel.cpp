@@ -2,8 +2,11 @@
 #include "support/test_main.h"
 #include "training/training.h"
 #include "widgets/dialog_answer.h"
+#include "widgets/inspector/inspector.h"
+#include "widgets/inspector/tensor_panel.h"
 #include "widgets/learn_dialog.h"
 #include "widgets/panels/training_panel.h"
+#include "widgets/text.h"
 #include "widgets/window_hand.h"
 
 #include <QComboBox>
@@ -36,13 +39,15 @@ void click(MainWindow& window, const char* name) {
 
 QString buttonText(MainWindow& window) { return find<QPushButton>(window, "train")->text(); }
 
-/// All texts of the panel.
-QString factsOf(MainWindow& window) {
+/// All visible texts.
+QString textsOf(const QWidget& widget) {
     QString out;
-    for (const QLabel* label : window.findChild<TrainingPanel*>()->findChildren<QLabel*>())
+    for (const QLabel* label : widget.findChildren<QLabel*>())
         if (label->isVisible()) out += label->text() + QLatin1Char('\n');
     return out;
 }
+
+QString factsOf(MainWindow& window) { return textsOf(*window.findChild<TrainingPanel*>()); }
 
 NodeId nodeNamed(const Graph& graph, const char* name) { return graph.findByName(name)->id; }
 
@@ -208,6 +213,75 @@ private Q_SLOTS:
         hand.document.select({{relu}, {}, {}});
         hand.key(Qt::Key_F2);
         QVERIFY(name->hasFocus());
+    }
+
+    /// After a training its figures, after a run those of the run.
+    void theInspectorShowsTheGradientOfAParameter() {
+        WindowHand hand(loadProject(sourcePath(kLearns).toStdString()), sourcePath("resources/examples"));
+        MainWindow& window = *hand.window;
+        window.bottom().showPage(QStringLiteral("training"));
+        const NodeId weight = hand.node("fc2.weight")->id;
+        auto* panel = find<TensorPanel>(window, "gradient");
+        hand.click(hand.middle(hand.node("relu")->id));
+        QVERIFY(!panel->isVisible()); // it is no parameter
+        hand.click(hand.middle(weight));
+        QVERIFY(panel->isVisible());
+        QVERIFY(textsOf(*panel).contains(QStringLiteral("Train or run the graph to see this gradient.")));
+        find<QSpinBox>(window, "epochs")->setValue(1);
+        click(window, "train");
+        QTRY_COMPARE_WITH_TIMEOUT(buttonText(window), QStringLiteral("Train"), 30'000);
+        const Inspector& inspector = *window.findChild<Inspector*>();
+        QVERIFY2(textsOf(inspector).contains(QStringLiteral("trained, 36 steps")),
+                 qPrintable(textsOf(inspector)));
+        const auto isShown = [&](const TensorStatistics& statistics) {
+            const QString texts = textsOf(*panel);
+            return statistics.max > 0 && statistics.finite == 640 &&
+                   texts.contains(compact(statistics.min)) && texts.contains(compact(statistics.max)) &&
+                   texts.contains(compact(statistics.std));
+        };
+        QVERIFY2(isShown(statisticsOf(window.training().gradient(weight).value())),
+                 qPrintable(textsOf(*panel)));
+        hand.key(Qt::Key_F5);
+        QVERIFY(waitForRun(window));
+        const PortRef gradient = gradientOf(hand.graph(), weight).value();
+        QVERIFY2(isShown(statisticsOf(window.runs().tensor(gradient).value())), qPrintable(textsOf(*panel)));
+        QVERIFY(!textsOf(inspector).contains(QStringLiteral("trained, 36 steps")));
+    }
+
+    /// The square root of 0 is 0, but its slope is infinite.
+    void aStopAtAnInfiniteGradientNamesTheForwardNode() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 260});
+        const NodeId x =
+            addNode(builder, cpu, "Parameter", "x", 24, 24, {{"shape", std::vector<std::int64_t>{4}}});
+        const NodeId root = addNode(builder, cpu, "Sqrt", "root", 240, 24);
+        const NodeId loss = addNode(builder, cpu, "ReduceSum", "loss", 440, 24, {{"keepdims", false}});
+        builder.connect({{x, 0}, {root, 0}});
+        builder.connect({{root, 0}, {loss, 0}});
+        graph.apply(builder.take());
+        graph.apply(makeTraining(graph, {}, nullptr, loss, std::vector{x}, Optimizer()));
+        WindowHand hand(graph);
+        const auto stopAt = [&](NodeId id) {
+            hand.canvas.navigator().reveal(id);
+            hand.click(hand.middle(id));
+            hand.key(Qt::Key_Q, Qt::ControlModifier | Qt::AltModifier);
+            hand.key(Qt::Key_F5);
+            const bool isStopped = QTest::qWaitFor([&] { return hand.window->runs().isStopped(); }, 20'000);
+            const QString status = find<QLabel>(*hand.window, "status")->text();
+            hand.key(Qt::Key_F5, Qt::ShiftModifier);
+            return waitForRun(*hand.window) && isStopped ? status : QString();
+        };
+        const NodeId gradient = gradientOf(hand.graph(), x)->node;
+        QCOMPARE(hand.node(gradient).forward, root);
+        const QString atGradient = stopAt(gradient);
+        QVERIFY2(atGradient.contains(QStringLiteral("(gradient of root), iteration 1: 0 NaN, 4 inf")),
+                 qPrintable(atGradient));
+        hand.document.undoStack().undo(); // the breakpoint
+        const auto update = std::ranges::find(hand.graph().nodes(), std::string("SGDUpdate"), &Node::op);
+        const QString atUpdate = stopAt(update->id);
+        QVERIFY2(atUpdate.contains(QStringLiteral("x update (update of x), iteration 1")),
+                 qPrintable(atUpdate));
     }
 
     void aTrainingIsRemoved() {

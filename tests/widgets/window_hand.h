@@ -25,9 +25,10 @@ struct WindowHand {
     CanvasWidget& canvas;
     Document& document;
 
-    explicit WindowHand(Graph graph)
+    /// `folder`: of the files that the graph names.
+    explicit WindowHand(Graph graph, const QString& folder = {})
         : window(makeWindow()), canvas(window->canvas()), document(window->document()) {
-        document.setGraph(std::move(graph), {}, QString());
+        document.setGraph(std::move(graph), {}, folder);
         canvas.minimap().setWanted(false);
         window->activateWindow();
         [[maybe_unused]] const bool active = QTest::qWaitForWindowActive(window.get());

@@ -57,13 +57,15 @@ QString laneText(const Lane& lane) {
 
 } // namespace
 
-Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
-    : QScrollArea(parent), m_document(document), m_runs(runs), m_name(new QLineEdit),
+Inspector::Inspector(Document& document, RunController& runs, TrainingRun& training, QWidget* parent)
+    : QScrollArea(parent), m_document(document), m_runs(runs), m_training(training), m_name(new QLineEdit),
       m_title(new ElidedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
       m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_lane(new QComboBox),
       m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
       m_factsHeading(makeHeading({})), m_facts(new FactRows),
-      m_tensor(new TensorPanel([this](const QString& path) { m_document.checkTarget(path); })),
+      m_tensor(new TensorPanel(tr("Tensor"), [this](const QString& path) { m_document.checkTarget(path); })),
+      m_gradient(
+          new TensorPanel(tr("Gradient"), [this](const QString& path) { m_document.checkTarget(path); })),
       m_problems(new ProblemCards(document)) {
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
@@ -83,20 +85,20 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
     layout->addWidget(section({m_attributes, m_placement}));
     layout->addWidget(makeLine());
     layout->addWidget(section({m_factsHeading, m_facts}));
-    m_tensorSection = new QWidget;
-    auto* tensor = new QVBoxLayout(m_tensorSection);
-    tensor->setContentsMargins(0, 0, 0, 0);
-    tensor->setSpacing(0);
-    tensor->addWidget(makeLine());
-    tensor->addWidget(section({m_tensor}));
-    layout->addWidget(m_tensorSection, kAllOfIt); // takes the height that the other sections leave
-    m_problemsSection = new QWidget;
-    auto* problems = new QVBoxLayout(m_problemsSection);
-    problems->setContentsMargins(0, 0, 0, 0);
-    problems->setSpacing(0);
-    problems->addWidget(makeLine());
-    problems->addWidget(section({m_problems}));
-    layout->addWidget(m_problemsSection);
+    const auto addBelowLine = [&](QWidget* widget, int stretch) {
+        auto* below = new QWidget;
+        auto* column = new QVBoxLayout(below);
+        column->setContentsMargins(0, 0, 0, 0);
+        column->setSpacing(0);
+        column->addWidget(makeLine());
+        column->addWidget(section({widget}));
+        layout->addWidget(below, stretch);
+        return below;
+    };
+    m_gradient->setObjectName(QStringLiteral("gradient"));
+    m_tensorSection = addBelowLine(m_tensor, kAllOfIt); // takes the height that the other sections leave
+    m_gradientSection = addBelowLine(m_gradient, 0);
+    m_problemsSection = addBelowLine(m_problems, 0);
     layout->addStretch(1);
     setWidget(content);
 
@@ -108,7 +110,12 @@ Inspector::Inspector(Document& document, RunController& runs, QWidget* parent)
     connect(&m_document, &Document::devicesChanged, this, &Inspector::refresh);
     connect(&m_runs, &RunController::preparing, this, &Inspector::refreshFigures);
     connect(&m_runs, &RunController::frame, this, &Inspector::refreshFigures);
+    connect(&m_runs, &RunController::preparing, this, [this] { m_isTrained = false; });
     connect(&m_runs, &RunController::finished, this, &Inspector::refresh);
+    connect(&m_training, &TrainingRun::stateChanged, this, [this] {
+        m_isTrained = m_training.hasParameters();
+        refresh();
+    });
     refresh();
 }
 
@@ -405,9 +412,11 @@ void Inspector::refreshFigures() {
         else if (source)
             showTensor(*source); // a sink has no output; its input is shown
         m_tensorSection->setVisible(true);
+        showGradient();
         return;
     }
     m_tensorSection->setVisible(false);
+    m_gradientSection->setVisible(false);
     if (selection.edge) {
         m_factsHeading->setText(tr("Transfer"));
         const auto found = m_runs.state().edges.find(*selection.edge);
@@ -455,7 +464,9 @@ void Inspector::readTensor(PortRef output) {
         m_tensor->setTensor(std::nullopt, tr("The tensor is shown after the run."), {});
         return;
     }
-    const std::optional<Tensor> tensor = m_runs.tensor(output);
+    const std::optional<Tensor> trained =
+        m_isTrained && output.port == 0 ? m_training.value(output.node) : std::nullopt;
+    const std::optional<Tensor> tensor = trained ? trained : m_runs.tensor(output);
     const Node* maker = m_document.graph().find(output.node);
     m_tensor->setTensor(tensor,
                         m_runs.isStopped()  ? tr("Not available at this breakpoint: computed later in the "
@@ -464,6 +475,22 @@ void Inspector::readTensor(PortRef output) {
                         : m_runs.overlaid() ? tr("A profile has no tensors. Run the graph to see them.")
                                             : tr("The last run did not keep this tensor."),
                         maker ? toQt(maker->name) : QString());
+}
+
+/// The gradient of a parameter: of the last training, or of the last run if that was later.
+void Inspector::showGradient() {
+    const NodeId id = onlyNode()->id;
+    const std::optional<PortRef> gradient = gradientOf(m_document.graph(), id);
+    m_gradientSection->setVisible(gradient.has_value());
+    if (!gradient) return;
+    const bool isRunning = m_runs.isRunning() && !m_runs.isStopped();
+    m_gradient->setTensor(isRunning     ? std::nullopt
+                          : m_isTrained ? m_training.gradient(id)
+                                        : m_runs.tensor(*gradient),
+                          isRunning     ? tr("The gradient is shown after the run.")
+                          : m_isTrained ? tr("The gradient is shown after a complete epoch.")
+                                        : tr("Train or run the graph to see this gradient."),
+                          tr("%1 gradient").arg(toQt(onlyNode()->name)));
 }
 
 std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
@@ -502,7 +529,10 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
                  (run->second.once ? tr(", once") : QString())});
     if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
         rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
-    if (m_runs.isComputedAgain({node.id, 0})) rows.push_back({tr("values"), tr("recomputed after the run")});
+    if (m_isTrained && m_training.value(node.id))
+        rows.push_back({tr("values"), tr("trained, %1 steps").arg(grouped(m_training.place().steps))});
+    else if (m_runs.isComputedAgain({node.id, 0}))
+        rows.push_back({tr("values"), tr("recomputed after the run")});
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;

@@ -4,6 +4,7 @@
 #include "widgets/document.h"
 #include "widgets/inspector/fact_rows.h"
 #include "widgets/run_controller.h"
+#include "widgets/training_run.h"
 
 #include <QScrollArea>
 
@@ -29,7 +30,7 @@ class Inspector : public QScrollArea {
     Q_OBJECT
 
 public:
-    Inspector(Document& document, RunController& runs, QWidget* parent = nullptr);
+    Inspector(Document& document, RunController& runs, TrainingRun& training, QWidget* parent = nullptr);
 
     /// Moves the focus to the name of the selected node.
     void editName();
@@ -60,12 +61,15 @@ private:
     void apply(Delta delta);
     void showTensor(PortRef output);
     void readTensor(PortRef output);
+    void showGradient();
     std::vector<FactRows::Row> outputRows(const Node& node) const;
     QString bufferText(NodeId node) const;
     const Node* onlyNode() const;
 
     Document& m_document;
     RunController& m_runs;
+    TrainingRun& m_training;
+    bool m_isTrained = false; ///< a training has ended since the last run, so its values are shown
     QLineEdit* m_name;
     ElidedLabel* m_title;
     ElidedLabel* m_op;
@@ -82,6 +86,8 @@ private:
     FactRows* m_facts;
     QWidget* m_tensorSection;
     TensorPanel* m_tensor;
+    QWidget* m_gradientSection;
+    TensorPanel* m_gradient;
     ProblemCards* m_problems;
     QWidget* m_problemsSection;
     bool m_problemsElsewhere = false;

@@ -56,7 +56,8 @@ constexpr std::int64_t kReadAtOnce =
 
 } // namespace
 
-TensorPanel::TensorPanel(std::function<void(const QString& path)> checkTarget, QWidget* parent)
+TensorPanel::TensorPanel(const QString& title, std::function<void(const QString& path)> checkTarget,
+                         QWidget* parent)
     : QWidget(parent), m_model(new TensorTableModel(this)), m_differenceModel(new TensorTableModel(this)),
       m_views(new QComboBox), m_menu(new QPushButton(QStringLiteral("•••"))), m_slice(new QSpinBox),
       m_sliceLabel(makeLabel({}, TextRole::small, QStringLiteral("secondary"))), m_page(new QSpinBox),
@@ -66,7 +67,7 @@ TensorPanel::TensorPanel(std::function<void(const QString& path)> checkTarget, Q
       m_heatMap(new HeatMap(*m_model)), m_difference(new HeatMap(*m_differenceModel)),
       m_image(new TensorImage), m_line(new LineView(*m_model)), m_histogram(new HistogramView),
       m_facts(new FactRows), m_checkTarget(std::move(checkTarget)) {
-    m_head = makeHead();
+    m_head = makeHead(title);
     m_stack->addWidget(makeTable());
     m_stack->addWidget(m_heatMap);
     m_stack->addWidget(m_image);
@@ -94,7 +95,7 @@ TensorPanel::TensorPanel(std::function<void(const QString& path)> checkTarget, Q
 
 TensorPanel::~TensorPanel() = default;
 
-QWidget* TensorPanel::makeHead() {
+QWidget* TensorPanel::makeHead(const QString& title) {
     m_views->addItems({tr("Table"), tr("Heat map"), tr("Image"), tr("Line"), tr("Histogram"),
                        tr("Difference"), tr("Relative")});
     m_views->setItemData(RelativeView, tr("The difference divided by the magnitude of the reference value"),
@@ -119,7 +120,7 @@ QWidget* TensorPanel::makeHead() {
     column->setSpacing(4);
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
-    row->addWidget(makeHeading(tr("Tensor")));
+    row->addWidget(makeHeading(title));
     row->addStretch(0);
     row->addWidget(m_views, 1, Qt::AlignRight);
     row->addWidget(m_menu);

@@ -33,7 +33,8 @@ class TensorPanel : public QWidget {
 
 public:
     /// `checkTarget` throws Error if a tensor must not be saved to a path.
-    explicit TensorPanel(std::function<void(const QString& path)> checkTarget, QWidget* parent = nullptr);
+    TensorPanel(const QString& title, std::function<void(const QString& path)> checkTarget,
+                QWidget* parent = nullptr);
     ~TensorPanel() override;
     /// Shows the output of `name`. Without a tensor, shows `reason`.
     void setTensor(const std::optional<Tensor>& tensor, const QString& reason, const QString& name);
@@ -41,7 +42,7 @@ public:
     bool hasPicture() const;
 
 private:
-    QWidget* makeHead();
+    QWidget* makeHead(const QString& title);
     QWidget* makeTable();
     void fillMenu();
     void showView();
