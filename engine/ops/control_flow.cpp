@@ -173,6 +173,7 @@ Op makeState(const char* name, const char* doc) {
     Op op = makeOp(name, kCategory, 0, doc);
     op.role = OpRole::state;
     op.outputs = {port("output", "", kAll)};
+    op.noGradient = "belongs to a body; take the loss from the results of the body's owner";
     op.cost = [](std::span<const TensorType>, std::span<const TensorType> outputs, const Attributes&) {
         return streamingCost(outputs, outputs, 0);
     };

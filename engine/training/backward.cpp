@@ -2,8 +2,9 @@
 
 #include "graph/arrange.h"
 #include "graph/unique_names.h"
-#include "ops/gradient.h"
+#include "ops/composition.h"
 #include "placement/device_rule.h"
+#include "training/unrolled_bodies.h"
 
 #include <fmt/format.h>
 
@@ -28,11 +29,13 @@ public:
     Writer(DeltaBuilder& builder, const Analysis& analysis, PortRef loss, std::span<const NodeId> parameters,
            FrameId frame, std::optional<PortRef> seed)
         : m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_seed(seed),
-          m_names(builder.graph()), m_builder(builder), m_frame(frame) {}
+          m_bodies(builder.graph()), m_names(builder.graph()), m_builder(builder), m_frame(frame) {}
     std::vector<PortRef> write();
 
     const Attributes& attributes() const override { return m_facts->attributes; }
-    int inputCount() const override { return static_cast<int>(m_facts->inputs.size()); }
+    int inputCount() const override {
+        return static_cast<int>(m_captured.empty() ? m_facts->inputs.size() : m_captured.size());
+    }
     GraphTensor input(int port) override;
     GraphTensor output(int port) override { return tensorAt({m_facts->id, port}); }
     int outputCount() const override { return static_cast<int>(m_facts->outputs.size()); }
@@ -55,6 +58,8 @@ private:
 
     std::vector<const NodeFacts*> nodesOnTheWay();
     void checkLoss() const;
+    void checkParameters() const;
+    std::optional<PortRef> sourceOf(int port) const;
     GraphTensor seed();
     GraphTensor tensorAt(PortRef at);
     GraphTensor put(std::string_view op, std::span<const GraphTensor> inputs, const Attributes& attributes,
@@ -72,6 +77,7 @@ private:
     const PortRef m_loss;
     const std::span<const NodeId> m_parameters;
     const std::optional<PortRef> m_seed;
+    const Bodies m_bodies;
     UniqueNames m_names;
     DeltaBuilder& m_builder;
     const FrameId m_frame;
@@ -82,10 +88,14 @@ private:
     std::map<PortRef, GraphTensor> m_gradients;         ///< by forward output
     std::unordered_set<NodeId> m_wanted;                ///< computed from a parameter
     const NodeFacts* m_facts = nullptr;                 ///< of the forward node
+    /// Not empty for a control op: its inputs, as its gradient sees them, are the tensors that its bodies
+    /// read from outside.
+    std::vector<PortRef> m_captured;
 };
 
 std::vector<PortRef> Writer::write() {
     checkLoss();
+    checkParameters();
     const std::vector<const NodeFacts*> way = nodesOnTheWay();
     std::vector<PortRef> out;
     std::unordered_map<NodeId, PortRef> found;
@@ -100,6 +110,13 @@ std::vector<PortRef> Writer::write() {
         const Op* op = facts->op;
         const auto isReached = [&](const auto& sum) { return sum.first.node == facts->id; };
         if (!op || op->role == OpRole::source || std::ranges::none_of(m_sums, isReached)) continue;
+        if (op->role == OpRole::control) {
+            UnrolledBodies unrolled(m_analysis, m_bodies);
+            m_captured = unrolled.captured(*facts);
+            differentiate(*this, [&](GradientContext& g) { return unrolled.outputs(g, *facts); });
+            m_captured.clear();
+            continue;
+        }
         if (!op->gradient)
             refuse(fmt::format("the op {}",
                                op->noGradient.empty() ? "has no gradient in this version" : op->noGradient));
@@ -129,6 +146,14 @@ void Writer::checkLoss() const {
             fmt::format("the loss {} must be one floating number, but is {}: reduce it to a scalar, for "
                         "example with ReduceMean",
                         name, type->toString()));
+}
+
+void Writer::checkParameters() const {
+    for (const NodeId parameter : m_parameters)
+        if (const Body* body = m_bodies.around(parameter))
+            throw Error(ErrorCode::badGraph,
+                        fmt::format("the parameter {} is in a body of {}: move it out of the body",
+                                    quoted(nodeOf(parameter)), quoted(nodeOf(body->owner))));
 }
 
 /// The gradient of the loss with respect to itself.
@@ -177,10 +202,16 @@ GraphTensor Writer::tensorAt(PortRef at) {
     return {*this, known->second};
 }
 
-GraphTensor Writer::input(int port) {
+/// The tensor at an input of the current node.
+std::optional<PortRef> Writer::sourceOf(int port) const {
     const auto p = static_cast<std::size_t>(port);
-    if (p >= m_facts->inputs.size() || !m_facts->inputs[p]) return {};
-    return tensorAt(*m_facts->inputs[p]);
+    if (!m_captured.empty()) return m_captured[p];
+    return p < m_facts->inputs.size() ? m_facts->inputs[p] : std::nullopt;
+}
+
+GraphTensor Writer::input(int port) {
+    const std::optional<PortRef> from = sourceOf(port);
+    return from ? tensorAt(*from) : GraphTensor();
 }
 
 GraphTensor Writer::gradient(int port) {
@@ -196,15 +227,13 @@ GraphTensor Writer::gradient(int port) {
 }
 
 bool Writer::isWanted(int port) const {
-    const auto p = static_cast<std::size_t>(port);
-    if (p >= m_facts->inputs.size() || !m_facts->inputs[p]) return false;
-    const PortRef from = *m_facts->inputs[p];
-    return m_wanted.contains(from.node) && isFloat(from);
+    const std::optional<PortRef> from = sourceOf(port);
+    return from && m_wanted.contains(from->node) && isFloat(*from);
 }
 
 void Writer::give(int port, GraphTensor gradient) {
     if (!isWanted(port)) return;
-    const PortRef from = *m_facts->inputs[static_cast<std::size_t>(port)];
+    const PortRef from = *sourceOf(port);
     GraphTensor summand = sumTo(gradient, input(port).shape());
     if (deviceOf(from.node) != deviceOf(m_facts->id)) {
         const GraphTensor there[] = {summand};
@@ -214,9 +243,9 @@ void Writer::give(int port, GraphTensor gradient) {
 }
 
 const Tensor* Writer::hostValue(int port) const {
-    const auto p = static_cast<std::size_t>(port);
-    if (p >= m_facts->inputs.size() || !m_facts->inputs[p]) return nullptr;
-    const NodeFacts* from = m_analysis.find(m_facts->inputs[p]->node);
+    const std::optional<PortRef> at = sourceOf(port);
+    if (!at) return nullptr;
+    const NodeFacts* from = m_analysis.find(at->node);
     if (!from || !from->value)
         refuse(fmt::format("its input {} is known only at run time", m_facts->op->inputAt(port).name));
     return &from->value;
