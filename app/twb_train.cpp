@@ -9,6 +9,7 @@
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "formats/trained_graph.h"
+#include "ops/batch_rows.h"
 #include "placement/analysis.h"
 #include "training/mixed_precision.h"
 #include "training/trainer.h"
@@ -44,7 +45,7 @@ struct TrainCommand {
     bool nesterov = false;
     std::string schedule;
     std::optional<std::int64_t> warmup;
-    std::optional<double> clipNorm;
+    std::optional<double> clipNorm, clipValue;
     std::optional<double> averageDecay;
     std::string amp;
     std::string validation;
@@ -69,22 +70,15 @@ struct TrainCommand {
     /// Whether an option asks for a training other than the one in the file.
     bool describesTraining() const {
         return !loss.empty() || !parameters.empty() || !optimizer.empty() || momentum || weightDecay ||
-               nesterov || !schedule.empty() || warmup || clipNorm || averageDecay;
+               nesterov || !schedule.empty() || warmup || clipNorm || clipValue || averageDecay;
     }
 };
 
-/// The rows of the Batches nodes, of which there may be none.
+/// Without Batches, an epoch has the iterations of the graph.
 std::int64_t batchesPerEpoch(const Graph& graph, const TensorFiles& files) {
-    for (const Node& node : graph.nodes()) {
-        if (node.op != "Batches") continue;
-        const Attributes attributes = completeAttributes(*findOp(node.op), node.attributes);
-        const double rows = static_cast<double>(files.typeOf(attributes.text("path")).shape[0]) *
-                            (1 - attributes.number("validation"));
-        const double batches = rows / static_cast<double>(attributes.integer("batch_size"));
-        return std::max<std::int64_t>(1, static_cast<std::int64_t>(attributes.flag("drop_last")
-                                                                       ? std::floor(batches)
-                                                                       : std::ceil(batches)));
-    }
+    for (const Node& node : graph.nodes())
+        if (node.op == "Batches")
+            return trainingRows(completeAttributes(*findOp(node.op), node.attributes), files).batches();
     return graph.info().iterations;
 }
 
@@ -115,6 +109,7 @@ Optimizer optimizerOf(const TrainCommand& command, const Graph& graph, const Ten
         if (schedule == "exponential") out.rate.set("gamma", std::pow(0.01, 1 / static_cast<double>(steps)));
     }
     out.clipNorm = command.clipNorm.value_or(0);
+    out.clipValue = command.clipValue.value_or(0);
     out.averageDecay = command.averageDecay.value_or(0);
     return out;
 }
@@ -173,6 +168,9 @@ std::string lineOf(const EpochRecord& epoch, std::int64_t epochs, bool isModelle
     if (epoch.rate) line += fmt::format("  lr {:.4g}", *epoch.rate);
     const double perSecond = epoch.seconds > 0 ? static_cast<double>(epoch.rows) / epoch.seconds : 0;
     if (epoch.rows > 0) line += fmt::format("  {:.0f} samples/s", perSecond);
+    constexpr double noticeable = 0.2; // share of the time
+    if (epoch.dataWait > noticeable * epoch.seconds)
+        line += fmt::format("  waits {:.0f} % for data", 100 * epoch.dataWait / epoch.seconds);
     return line + fmt::format("  {:.3g} s{}\n", epoch.seconds, isModelled ? " (modelled)" : "");
 }
 
@@ -419,6 +417,11 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--warmup", options->warmup, "Steps of linear warm-up")->type_name("N");
     command->add_option("--clip-norm", options->clipNorm, "Largest norm of all gradients together")
         ->type_name("X");
+    command
+        ->add_option("--clip-value", options->clipValue,
+                     "Largest absolute value of each number of a gradient; before --clip-norm")
+        ->type_name("X")
+        ->check(CLI::PositiveNumber);
     command
         ->add_option("--ema", options->averageDecay,
                      "Also keep a moving average of the parameters, with this decay; --export-weights writes "

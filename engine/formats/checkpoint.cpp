@@ -43,6 +43,7 @@ EpochRecord epochOf(const Json& json) {
     epoch.rate = optionalNumber(json, "lr");
     epoch.rows = json.at("rows").get<std::int64_t>();
     epoch.seconds = json.at("seconds").get<double>();
+    epoch.dataWait = json.value("data_wait_seconds", 0.0);
     for (const Json& item : json.value("parameters", Json::array())) {
         ParameterFigures& figures = epoch.figures.emplace_back();
         figures.name = item.at("name").get<std::string>();
@@ -86,6 +87,7 @@ Json toJson(const EpochRecord& epoch) {
     put(json, "lr", epoch.rate);
     json["rows"] = epoch.rows;
     json["seconds"] = epoch.seconds;
+    json["data_wait_seconds"] = epoch.dataWait;
     for (const ParameterFigures& figures : epoch.figures) {
         Json item{{"name", figures.name},
                   {"gradient_norm", figures.gradientNorm},
@@ -119,17 +121,19 @@ void saveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint, int ke
     writeSafetensors(folder / state, tensors);
 
     const TrainingRecord& record = checkpoint.record;
-    Json json{
-        {"schema", kSchema},
-        {"version", kVersion},
-        {"state", state},
-        {"epoch", checkpoint.place.epoch},
-        {"batch", checkpoint.place.batch},
-        {"steps", checkpoint.place.steps},
-        {"open_epoch", {{"rows", record.rows}, {"row_loss", record.rowLoss}, {"seconds", record.seconds}}},
-        {"rate_factor", record.rateFactor},
-        {"confusion", toJson(record.confusion)},
-        {"epochs", Json::array()}};
+    Json json{{"schema", kSchema},
+              {"version", kVersion},
+              {"state", state},
+              {"epoch", checkpoint.place.epoch},
+              {"batch", checkpoint.place.batch},
+              {"steps", checkpoint.place.steps},
+              {"open_epoch",
+               {{"rows", record.rows},
+                {"row_loss", record.rowLoss},
+                {"seconds", record.seconds},
+                {"data_wait_seconds", record.dataWait}}},
+              {"rate_factor", record.rateFactor},
+              {"epochs", Json::array()}};
     for (const EpochRecord& epoch : record.epochs) json["epochs"].push_back(toJson(epoch));
     AtomicFile head(headOf(folder));
     const std::string text = json.dump(1) + "\n";
@@ -165,6 +169,7 @@ Checkpoint loadCheckpoint(const fs::path& folder) {
         out.record.rows = open.at("rows").get<std::int64_t>();
         out.record.rowLoss = open.at("row_loss").is_null() ? std::nan("") : open.at("row_loss").get<double>();
         out.record.seconds = open.at("seconds").get<double>();
+        out.record.dataWait = open.value("data_wait_seconds", 0.0);
         out.record.rateFactor = json.at("rate_factor").get<double>();
         out.record.confusion = confusionOf(json.value("confusion", Json::array()));
         for (const Json& epoch : json.at("epochs")) out.record.epochs.push_back(epochOf(epoch));

@@ -1,4 +1,5 @@
 #include "core/tensor_files.h"
+#include "ops/batch_rows.h"
 #include "ops/families.h"
 #include "ops/philox.h"
 #include "ops/schema.h"
@@ -26,8 +27,7 @@ public:
         : m_seed(static_cast<std::uint64_t>(attributes.integer("seed"))),
           m_shuffles(attributes.flag("shuffle")) {
         // The rows that are held out do not depend on the epoch.
-        const auto held = static_cast<std::int64_t>(
-            std::llround(attributes.number("validation") * static_cast<double>(rows)));
+        const std::int64_t held = heldRows(attributes, rows);
         m_rows.resize(static_cast<std::size_t>(rows));
         std::iota(m_rows.begin(), m_rows.end(), 0);
         if (held > 0) shuffle(0);
@@ -100,8 +100,7 @@ void inferBatches(InferContext& ctx) {
         ctx.output(static_cast<int>(i), {type.dtype, Shape(std::move(sizes))});
     }
     if (paths.size() < 2) ctx.output(1, {DType::i64, Shape{size}});
-    const auto held =
-        static_cast<std::int64_t>(std::llround(attributes.number("validation") * static_cast<double>(rows)));
+    const std::int64_t held = heldRows(attributes, rows);
     const bool isHeldOut = attributes.text("split") == "validation";
     const std::int64_t usable = isHeldOut ? held : rows - held;
     const std::int64_t from = attributes.integer("first_row");
@@ -175,6 +174,24 @@ void batchesKernel(const KernelContext& ctx) {
 }
 
 } // namespace
+
+std::int64_t rowsOf(const std::string& path, const TensorFiles& files) {
+    const TensorType type = files.typeOf(path);
+    if (type.shape.rank() == 0)
+        throw Error(ErrorCode::badFile, fmt::format("\"{}\" is a single number and has no rows", path));
+    return type.shape[0];
+}
+
+std::int64_t heldRows(const Attributes& batches, std::int64_t rows) {
+    return std::llround(batches.number("validation") * static_cast<double>(rows));
+}
+
+BatchRows trainingRows(const Attributes& batches, const TensorFiles& files) {
+    const std::int64_t all = rowsOf(batches.text("path"), files);
+    const std::int64_t first = batches.integer("first_row");
+    return {all - heldRows(batches, all) - first, batches.integer("batch_size"), batches.flag("drop_last"),
+            first};
+}
 
 void addBatches(std::vector<Op>& table) {
     Op op = makeOp("Batches", "Training", 0, "The next rows of a data set, in each iteration", "");

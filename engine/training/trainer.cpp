@@ -1,9 +1,11 @@
 #include "training/trainer.h"
 
 #include "graph/unique_names.h"
+#include "ops/batch_rows.h"
 #include "ops/op_table.h"
 #include "placement/device_rule.h"
 #include "placement/update_rule.h"
+#include "training/data_waits.h"
 
 #include <fmt/format.h>
 
@@ -18,17 +20,6 @@ namespace {
 
 /// Steps whose losses fit into the record of one run.
 constexpr std::int64_t kRecorded = 4096;
-
-/// The rows of a Batches node for one epoch.
-struct Rows {
-    std::int64_t count = 0;
-    std::int64_t size = 1; ///< of a batch
-    bool dropsLast = false;
-    std::int64_t first = 0; ///< rows that each epoch leaves out at its start
-    std::int64_t whole() const { return count / size; }
-    std::int64_t rest() const { return dropsLast ? 0 : count % size; }
-    bool operator==(const Rows&) const = default;
-};
 
 /// A plan, and where it keeps what is read after a run.
 struct Prepared {
@@ -86,7 +77,7 @@ public:
         if (hasValidation()) prepareValidations();
     }
 
-    std::int64_t batches() const { return m_rows.whole() + (m_rows.rest() > 0 ? 1 : 0); }
+    std::int64_t batches() const { return m_rows.batches(); }
 
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop) {
         const bool isTail = m_place.batch == m_rows.whole();
@@ -99,7 +90,8 @@ public:
         options.firstIteration = isTail ? m_place.epoch : m_place.epoch * m_rows.whole() + m_place.batch;
         options.stop = stop;
         const std::map<NodeId, Tensor> before = isMeasured ? parametersNow() : std::map<NodeId, Tensor>();
-        const RunResult result = execute(prepared, options, m_state);
+        DataWaits waits;
+        const RunResult result = execute(prepared, options, m_state, m_hasBatches ? &waits : nullptr);
         for (const PortRef output : prepared.state) m_state[output] = *result.tensor(output);
 
         TrainedSteps out;
@@ -107,6 +99,7 @@ public:
         out.losses = recorded(result, prepared.losses, options.firstIteration);
         out.wallNs = result.wallNs;
         out.clockNs = result.clockNs;
+        out.dataWaitNs = waits.waitNs();
         const std::int64_t size = isTail ? m_rows.rest() : m_rows.size;
         out.rows = m_hasBatches ? size * result.iterations : 0;
         for (const double loss : out.losses) out.rowLoss += loss * static_cast<double>(size);
@@ -120,7 +113,7 @@ public:
     std::optional<Validation> validate(const std::atomic<bool>* stop) {
         Validation out;
         bool isWhole = true;
-        const Rows rows = validationRows();
+        const BatchRows rows = validationRows();
         const auto add = [&](const Prepared& prepared, std::int64_t batches, std::int64_t size) {
             for (std::int64_t done = 0; done < batches;) {
                 RunOptions options;
@@ -235,7 +228,7 @@ public:
     const std::map<std::string, Tensor>& gradients() const { return m_gradients; }
     bool isModelled() const { return m_main.plan->virtualClock; }
     const std::map<NodeId, std::string>& names() const { return m_names; }
-    const Rows& rows() const { return m_rows; }
+    const BatchRows& rows() const { return m_rows; }
     bool hasBatches() const { return m_hasBatches; }
     const TrainingPlace& place() const { return m_place; }
 
@@ -275,25 +268,12 @@ private:
         return {std::move(buffer), host.type()};
     }
 
-    /// Of a data file.
-    std::int64_t rowsOf(const std::string& path) const {
-        const TensorType type = m_files->typeOf(path);
-        if (type.shape.rank() == 0)
-            throw Error(ErrorCode::badFile, fmt::format("\"{}\" is a single number and has no rows", path));
-        return type.shape[0];
-    }
-
     void findBatches() {
         for (const Node& node : m_graph.nodes()) {
             if (node.op != "Batches" || node.disabled) continue;
             const Attributes attributes = completeAttributes(*findOp(node.op), node.attributes);
             if (attributes.text("split") != "training") continue;
-            const std::int64_t all = rowsOf(attributes.text("path"));
-            const auto held = static_cast<std::int64_t>(
-                std::llround(attributes.number("validation") * static_cast<double>(all)));
-            const std::int64_t first = attributes.integer("first_row");
-            const Rows rows{all - held - first, attributes.integer("batch_size"),
-                            attributes.flag("drop_last"), first};
+            const BatchRows rows = trainingRows(attributes, *m_files);
             if (m_hasBatches && rows != m_rows)
                 throw Error(
                     ErrorCode::badGraph,
@@ -302,7 +282,7 @@ private:
                                 "drop_last",
                                 quoted(node), rows.count, rows.size, m_rows.count, m_rows.size));
             m_rows = rows;
-            m_heldRows = held;
+            m_heldRows = heldRows(attributes, rowsOf(attributes.text("path"), *m_files));
             m_hasBatches = true;
             m_batches.push_back(node.id);
         }
@@ -310,9 +290,9 @@ private:
     }
 
     Prepared prepare(const Graph& graph) {
+        m_analysis = analyze(graph, m_devices, m_options.policy, m_files.get());
         DeltaBuilder builder(graph, {});
         const Prepared out = finish(builder);
-        m_analysis = analyze(graph, m_devices, m_options.policy, m_files.get());
         if (!m_names.empty()) return out;
         std::set<std::string> taken;
         for (const PortRef output : out.state) {
@@ -350,8 +330,7 @@ private:
                     std::optional<PortRef> confusion = std::nullopt, bool keepsGradients = false) {
         Prepared out;
         out.confusion = confusion;
-        const std::optional<TensorType> loss =
-            analyze(builder.graph(), m_devices, m_options.policy, m_files.get()).typeOf({m_training.loss, 0});
+        const std::optional<TensorType>& loss = m_analysis.typeOf({m_training.loss, 0});
         out.losses = addRecord(builder, {m_training.loss, 0}, loss ? loss->dtype : DType::f32, "losses");
         if (correct) out.correct = addRecord(builder, *correct, DType::f32, "correct");
         const Analysis analysis = analyze(builder.graph(), m_devices, m_options.policy, m_files.get());
@@ -403,16 +382,16 @@ private:
         return finish(builder, {}, {}, true);
     }
 
-    Rows validationRows() const {
+    BatchRows validationRows() const {
         if (m_options.validationData.empty())
             return {m_heldRows, std::min(m_rows.size, m_heldRows),
                     m_rows.dropsLast && m_heldRows > m_rows.size};
-        const std::int64_t count = rowsOf(m_options.validationData);
+        const std::int64_t count = rowsOf(m_options.validationData, *m_files);
         return {count, std::min(m_rows.size, count), m_rows.dropsLast && count > m_rows.size};
     }
 
     void prepareValidations() {
-        const Rows rows = validationRows();
+        const BatchRows rows = validationRows();
         if (rows.count == 0) throw Error(ErrorCode::badFile, "the data for validation have no rows");
         if (rows.whole() > 0) m_validation = prepareValidation(rows, 0);
         if (rows.rest() > 0)
@@ -421,7 +400,7 @@ private:
     }
 
     /// The graph in inference, on the rows for validation from `first` on.
-    Prepared prepareValidation(const Rows& rows, std::int64_t first) {
+    Prepared prepareValidation(const BatchRows& rows, std::int64_t first) {
         DeltaBuilder builder(m_graph, {});
         for (const NodeId id : m_training.nodes) builder.removeNode(id);
         setInference(builder);
@@ -477,10 +456,11 @@ private:
         return out;
     }
 
-    RunResult execute(const Prepared& prepared, RunOptions& options, std::map<PortRef, Tensor> state) const {
+    RunResult execute(const Prepared& prepared, RunOptions& options, std::map<PortRef, Tensor> state,
+                      RunObserver* observer = nullptr) const {
         options.allowTf32 = m_options.allowTf32;
         options.state = std::move(state);
-        RunResult result = runToEnd(prepared.plan, options);
+        RunResult result = runToEnd(prepared.plan, options, observer);
         if (result.status == RunStatus::failed)
             throw Error(result.errors.empty() ? ErrorCode::failed : result.errors.front().code,
                         result.errors.empty() ? "the run failed" : result.errors.front().message);
@@ -501,7 +481,7 @@ private:
     const TrainerOptions m_options;
     Training m_training;
     std::vector<NodeId> m_batches;
-    Rows m_rows;
+    BatchRows m_rows;
     std::int64_t m_heldRows = 0;
     bool m_hasBatches = false;
     double m_rateFactor = 1;

@@ -44,7 +44,8 @@ struct TrainedSteps {
     std::int64_t rows = 0;
     double rowLoss = 0; ///< sum over the rows: each step's loss times its rows
     std::int64_t wallNs = 0;
-    std::int64_t clockNs = 0; ///< on the clock of the runs, which is virtual if a device is simulated
+    std::int64_t clockNs = 0;    ///< on the clock of the runs, which is virtual if a device is simulated
+    std::int64_t dataWaitNs = 0; ///< part of clockNs: the steps waited for their batches (DataWaits)
     bool endsEpoch = false;
     std::vector<ParameterFigures>
         figures; ///< of the last step, with TrainerOptions::measures at the end of an epoch

@@ -41,7 +41,13 @@ public:
         : m_builder(builder), m_analysis(analysis), m_optimizer(optimizer), m_op(*findOp(optimizer.op)),
           m_frame(frame), m_names(builder.graph()) {}
 
-    void write(std::span<const NodeId> parameters, std::span<const PortRef> gradients) {
+    void write(std::span<const NodeId> parameters, std::vector<PortRef> gradients) {
+        const double most = m_optimizer.clipValue; // as in torch.nn.utils.clip_grad_value_
+        for (std::size_t i = 0; most > 0 && i < parameters.size(); ++i)
+            gradients[i] = {add("Clip", nodeOf(parameters[i]).name + " gradient clipped",
+                                nodeOf(parameters[i]).lane, {{"min", -most}, {"max", most}}, {gradients[i]},
+                                parameters[i]),
+                            0};
         if (m_optimizer.clipNorm > 0) addClipping(parameters, gradients);
         for (std::size_t i = 0; i < parameters.size(); ++i) addStep(parameters[i], gradients[i]);
     }

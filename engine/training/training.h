@@ -15,9 +15,11 @@ namespace twb {
 /// How parameters are updated from their gradients.
 struct Optimizer {
     std::string op = "SGDUpdate";
-    Attributes attributes;   ///< of the op, without lr
-    Attributes rate;         ///< of the LearningRate
-    double clipNorm = 0;     ///< largest norm of all gradients together; 0: any
+    Attributes attributes; ///< of the op, without lr
+    Attributes rate;       ///< of the LearningRate
+    double clipNorm = 0;   ///< largest norm of all gradients together; 0: any
+    double clipValue =
+        0; ///< largest absolute value of a gradient's elements, clipped before the norm; 0: any
     double averageDecay = 0; ///< of an exponential moving average of the parameters; 0: none
 };
 

@@ -1,6 +1,7 @@
 #include "training/training_session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -8,12 +9,36 @@ namespace twb {
 namespace {
 
 constexpr double kAdvanceSeconds = 0.1;
+constexpr double kPlateauFactor = 0.1; ///< of the learning rate
 
 /// Smaller is better.
 double scoreOf(const EpochRecord& epoch, Metric metric) noexcept {
     const std::optional<double> value = valueOf(epoch, metric);
     if (!value) return std::numeric_limits<double>::infinity();
     return metric == Metric::accuracy ? -*value : *value;
+}
+
+/// How often torch.optim.lr_scheduler.ReduceLROnPlateau, with its defaults, lowers the learning rate in the
+/// course of these epochs.
+int plateausIn(const std::vector<EpochRecord>& epochs, Metric metric) noexcept {
+    constexpr double threshold = 1e-4; // least relative gain
+    constexpr int patience = 10;
+    constexpr double leastDecrease = 1e-8; // of the learning rate
+    std::optional<double> best;
+    int without = 0;
+    int out = 0;
+    for (const EpochRecord& epoch : epochs) {
+        const double score = scoreOf(epoch, metric);
+        if (!best || score < *best - threshold * std::abs(*best)) {
+            best = score;
+            without = 0;
+        } else if (++without > patience) {
+            const double decrease = (1 - kPlateauFactor) * epoch.rate.value_or(1);
+            out += decrease > leastDecrease ? 1 : 0;
+            without = 0;
+        }
+    }
+    return out;
 }
 
 } // namespace
@@ -74,6 +99,7 @@ TrainedSteps TrainingSession::advance(std::int64_t most, const std::atomic<bool>
     m_record.rows += steps.rows > 0 ? steps.rows : count;
     m_record.rowLoss += steps.rowLoss;
     m_record.seconds += static_cast<double>(steps.clockNs) * 1e-9;
+    m_record.dataWait += static_cast<double>(steps.dataWaitNs) * 1e-9;
     const double wanted = kAdvanceSeconds * static_cast<double>(count) / std::max(seconds, 1e-9);
     m_most = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e9)), 1, 4 * m_most);
     if (steps.endsEpoch) endEpoch(steps, stop);
@@ -88,6 +114,7 @@ void TrainingSession::endEpoch(TrainedSteps& last, const std::atomic<bool>* stop
     epoch.rows = last.rows > 0 ? m_record.rows : 0;
     epoch.figures = std::move(last.figures);
     epoch.seconds = m_record.seconds;
+    epoch.dataWait = m_record.dataWait;
     epoch.rate = m_trainer.learningRate();
     if (m_trainer.hasValidation()) {
         if (std::optional<Validation> validation = m_trainer.validate(stop)) {
@@ -97,12 +124,10 @@ void TrainingSession::endEpoch(TrainedSteps& last, const std::atomic<bool>* stop
         }
     }
     m_record.rows = 0;
-    m_record.rowLoss = m_record.seconds = 0;
+    m_record.rowLoss = m_record.seconds = m_record.dataWait = 0;
     m_record.epochs.push_back(std::move(epoch));
-    constexpr std::int64_t patience = 10;
-    const std::int64_t without = epochsWithoutGain();
-    if (!m_options.lowersRate || without == 0 || without % (patience + 1) != 0) return;
-    m_record.rateFactor *= 0.1;
+    if (!m_options.lowersRate) return;
+    m_record.rateFactor = std::pow(kPlateauFactor, plateausIn(m_record.epochs, m_metric));
     m_trainer.scaleRate(m_record.rateFactor);
 }
 

@@ -19,6 +19,7 @@ struct EpochRecord {
     std::optional<double> rate;            ///< learning rate of its last step
     std::int64_t rows = 0;                 ///< 0 without Batches
     double seconds = 0;                    ///< of its steps, on the clock of the runs
+    double dataWait = 0;                   ///< part of `seconds`: the steps waited for their batches
     std::vector<ParameterFigures> figures; ///< of its last step, with TrainerOptions::measures
 };
 
@@ -30,6 +31,7 @@ struct TrainingRecord {
     std::int64_t rows = 0;
     double rowLoss = 0; ///< sum over the rows
     double seconds = 0;
+    double dataWait = 0;
     double rateFactor = 1; ///< of the learning rate, lowered on a plateau
 };
 

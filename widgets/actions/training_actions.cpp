@@ -1,5 +1,6 @@
 #include "widgets/actions/training_actions.h"
 
+#include "training/mixed_precision.h"
 #include "training/training.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
@@ -31,6 +32,9 @@ TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, Graph
 
 void TrainingActions::fill(QMenu& menu) {
     addAction(menu, tr("&Make it learn…"), QKeySequence(tr("Ctrl+Alt+Shift+B")), [this] { makeItLearn(); });
+    for (const DType low : {DType::bf16, DType::f16})
+        addAction(menu, tr("Mixed precision with %1").arg(QString::fromStdString(std::string(name(low)))), {},
+                  [this, low] { mix(low); });
     addAction(menu, tr("Go to &gradient or forward node"), QKeySequence(tr("Ctrl+Shift+F")),
               [this] { goToPartners(); });
     addAction(menu, tr("&Remove training"), QKeySequence(tr("Ctrl+Alt+Shift+L")), [this] { remove(); });
@@ -46,6 +50,20 @@ void TrainingActions::makeItLearn() {
     m_editor.attempt(tr("Cannot make the graph learn"), [&] {
         m_editor.edit(makeTraining(m_document.graph(), m_document.devices(), m_document.files().get(),
                                    dialog.loss(), dialog.parameters(), dialog.optimizer()));
+    });
+}
+
+void TrainingActions::mix(DType low) {
+    const std::optional<Training> training = trainingOf(m_document.graph());
+    if (!training) {
+        m_editor.say(tr("The graph has no training: choose Make it learn first."), Severity::warning);
+        return;
+    }
+    m_editor.attempt(tr("Cannot use mixed precision"), [&] {
+        Delta delta = makeMixedPrecision(m_document.graph(), m_document.devices(), m_document.files().get(),
+                                         training->loss, low);
+        if (delta.empty()) return m_editor.say(tr("The graph already computes in mixed precision."));
+        m_editor.edit(std::move(delta));
     });
 }
 

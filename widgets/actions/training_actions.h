@@ -31,6 +31,7 @@ public:
 private:
     void goToPartners();
     bool show(Selection partners);
+    void mix(DType low);
     void remove();
 
     Document& m_document;
