@@ -15,6 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Where Debian installs data sets for everybody: each in a folder, by a package "dataset-" + its name.
+constexpr std::string_view kDataSets = "/usr/share/datasets";
+
+bool isInDataSets(const fs::path& file) {
+    const fs::path inside = file.lexically_normal().lexically_relative(kDataSets);
+    return !inside.empty() && *inside.begin() != "..";
+}
+
 /// The rows of a tensor that lies in a file row by row. The file is read, not mapped: if it becomes shorter,
 /// that is an error instead of a crash.
 class FileRows final : public TensorRows {
@@ -55,22 +63,25 @@ public:
             m_bounds =
                 FileBounds(m_folder, "the project's folder",
                            "move the file there and use a relative path, or run twb with --allow-outside");
+        m_dataSetBounds =
+            FileBounds(std::string(kDataSets), "the folder of installed data sets", "name a file in it");
     }
 
     TensorType typeOf(std::string_view path) const override {
         const TensorPath at = splitTensorPath(path);
+        requireDataSet(placeOf(at.file));
         if (at.isInArchive()) {
             const auto known = archive(at.file);
             return known->typeOf(nameIn(*known, at));
         }
         const fs::path file = placeOf(path);
-        const std::string now = InputFile(file, m_bounds).fingerprint();
+        const std::string now = InputFile(file, boundsOf(file)).fingerprint();
         {
             const std::lock_guard lock(m_mutex);
             const auto known = m_types.find(file);
             if (known != m_types.end() && known->second.fingerprint == now) return known->second.type;
         }
-        TensorType type = readNpyHeader(file, m_bounds).type;
+        TensorType type = readNpyHeader(file, boundsOf(file)).type;
         const std::lock_guard lock(m_mutex);
         m_types[file] = {now, type};
         return type;
@@ -78,7 +89,7 @@ public:
 
     void read(std::string_view path, const TensorView& out) const override {
         const TensorPath at = splitTensorPath(path);
-        if (!at.isInArchive()) return readNpyInto(placeOf(path), out, m_bounds);
+        if (!at.isInArchive()) return readNpyInto(placeOf(path), out, boundsOf(placeOf(path)));
         const auto known = archive(at.file);
         known->read(nameIn(*known, at), out);
     }
@@ -88,9 +99,10 @@ public:
         if (typeOf(path).byteCount() <= kMostInMemory) return TensorFiles::rows(path);
         const TensorPath at = splitTensorPath(path);
         if (at.isInArchive()) return rowsInArchive(at);
-        const NpyHeader header = readNpyHeader(placeOf(path), m_bounds);
+        const NpyHeader header = readNpyHeader(placeOf(path), boundsOf(placeOf(path)));
         if (header.fortranOrder || header.bigEndian) return TensorFiles::rows(path);
-        return std::make_shared<FileRows>(placeOf(path), m_bounds, header.type, header.dataOffset);
+        return std::make_shared<FileRows>(placeOf(path), boundsOf(placeOf(path)), header.type,
+                                          header.dataOffset);
     }
 
     void checkTarget(std::string_view path) const override { (void)targetOf(path); }
@@ -104,9 +116,9 @@ public:
 
     std::string fingerprint(std::string_view path) const override {
         const fs::path file = placeOf(splitTensorPath(path).file);
-        m_bounds.checkName(file); // also of a file that is not there yet
+        boundsOf(file).checkName(file); // also of a file that is not there yet
         try {
-            return InputFile(file, m_bounds).fingerprint();
+            return InputFile(file, boundsOf(file)).fingerprint();
         } catch (const Error& error) {
             if (error.code() == ErrorCode::io) return {};
             throw;
@@ -142,7 +154,7 @@ private:
         const auto* tensors = dynamic_cast<const Safetensors*>(known.get());
         if (!tensors) return TensorFiles::rows(at.tensor ? at.file + "#" + *at.tensor : at.file);
         const std::string name = nameIn(*known, at);
-        return std::make_shared<FileRows>(placeOf(at.file), m_bounds, tensors->typeOf(name),
+        return std::make_shared<FileRows>(placeOf(at.file), boundsOf(placeOf(at.file)), tensors->typeOf(name),
                                           tensors->offsetOf(name));
     }
 
@@ -152,11 +164,26 @@ private:
 
     std::shared_ptr<const TensorArchive> archive(const std::string& path) const {
         const fs::path file = placeOf(path);
-        const std::string now = InputFile(file, m_bounds).fingerprint();
+        const std::string now = InputFile(file, boundsOf(file)).fingerprint();
         const std::lock_guard lock(m_mutex);
         KnownArchive& known = m_archives[file];
-        if (!known.file || known.fingerprint != now) known = {now, openTensorArchive(file, m_bounds)};
+        if (!known.file || known.fingerprint != now) known = {now, openTensorArchive(file, boundsOf(file))};
         return known.file;
+    }
+
+    /// Data sets may be read by every project, but not written.
+    const FileBounds& boundsOf(const fs::path& file) const {
+        return isInDataSets(file) ? m_dataSetBounds : m_bounds;
+    }
+
+    static void requireDataSet(const fs::path& file) {
+        std::error_code failed;
+        if (!isInDataSets(file) || fs::exists(file, failed)) return;
+        const fs::path name = *file.lexically_normal().lexically_relative(kDataSets).begin();
+        throw Error(ErrorCode::io,
+                    fmt::format("\"{}\" is not there: install the data set, on Debian by the package "
+                                "dataset-{}, or set the path to your copy in the project's folder",
+                                file.string(), name.string()));
     }
 
     /// Where a graph's path leads. Whether it may lead there is checked once the file is open.
@@ -164,13 +191,14 @@ private:
         if (path.empty()) throw Error(ErrorCode::badFile, "the file name is missing; set the node's path");
         if (path.find('\0') != std::string_view::npos)
             throw Error(ErrorCode::badFile, "a file's name must not have a zero byte in it");
-        if (m_bounds.isLimited() && fs::path(path).is_absolute())
+        if (m_bounds.isLimited() && fs::path(path).is_absolute() && !isInDataSets(path))
             m_bounds.refuse(path);        // of this machine only
         return m_folder / fs::path(path); // an absolute path replaces the folder
     }
 
     fs::path m_folder;
     FileBounds m_bounds;
+    FileBounds m_dataSetBounds;
     mutable std::mutex m_mutex;
     mutable std::map<fs::path, Known> m_types;
     mutable std::map<fs::path, KnownArchive> m_archives;

@@ -186,7 +186,8 @@ const NodeFacts* Lints::batchesOf(const NodeFacts& reader) const {
 
 void Lints::lookAtBatches(const NodeFacts& to, const NodeFacts& source) {
     const NodeFacts* batches = batchesOf(to);
-    if (!batches || batches->attributes.integer("prefetch") > 0) return;
+    const bool waits = !to.attributes.flag("non_blocking") || !to.attributes.flag("pin_memory");
+    if (!batches || !waits || batches->attributes.integer("prefetch") > 0) return;
     const Price price = priceOf(*to.inputs[0], source.device, to.device, true);
     Diagnostic& d =
         add(Severity::note, "waits-for-data", to.id,

@@ -18,8 +18,8 @@ namespace twb {
 /// - `read-before-complete` (warning): the host reads the result of a `non_blocking` copy. Runs here wait for
 /// the copy; PyTorch does not.
 /// - `transfer-in-iteration` (note): a constant tensor is copied in every iteration.
-/// - `waits-for-data` (note): each iteration loads its batch and copies it to another device before it can
-/// start, although Batches can do both during the iteration before (prefetch).
+/// - `waits-for-data` (note): each iteration waits for a blocking copy of its batch, although Batches can
+/// load and copy it during the iteration before (prefetch).
 /// - `created-elsewhere` (note): a tensor of an imported program is created in every iteration only to be
 /// copied to another device.
 /// - `sync` (note): the host waits for a device in every iteration of an imported program.

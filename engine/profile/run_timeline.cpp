@@ -1,6 +1,7 @@
 #include "profile/run_timeline.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -42,17 +43,19 @@ void RunTimeline::add(std::span<const StepRecord> records) {
 void RunTimeline::finish() {
     if (m_index < 0) return;
     close();
-    countOverlaps(m_before, {&m_older, &m_before});
-    const auto whole = !m_before.isPart ? &m_before : !m_older.isPart ? &m_older : &m_whole;
-    m_last = whole->records;
-    m_leftOut = whole->leftOut;
+    countOverlaps(m_recent.back());
+    const auto isWhole = [](const Iteration& iteration) { return !iteration.isPart; };
+    const auto found = std::find_if(m_recent.rbegin(), m_recent.rend(), isWhole);
+    const Iteration& whole = found == m_recent.rend() ? m_whole : *found;
+    m_last = whole.records;
+    m_leftOut = whole.leftOut;
     std::stable_sort(m_last.begin(), m_last.end(),
                      [](const StepRecord& a, const StepRecord& b) { return a.startNs < b.startNs; });
     m_index = -1;
 }
 
-/// m_now is complete. Two iterations may be in flight, so only now are all steps known that ran during the
-/// copies of the previous one.
+/// m_now is complete. Several iterations may be in flight: only now are all steps known that ran during the
+/// copies of the previous one, and a batch that is loaded ahead is copied during earlier ones.
 void RunTimeline::close() {
     if (!m_now.isPart) {
         m_iterations.add(m_now.end - m_clock);
@@ -69,25 +72,25 @@ void RunTimeline::close() {
         else
             m_now.busy.push_back(span);
     }
-    countOverlaps(m_before, {&m_older, &m_before, &m_now});
-    if (!m_older.isPart && m_before.isPart) m_whole = std::move(m_older);
-    m_older = std::move(m_before);
-    m_before = std::move(m_now);
-    m_now = {};
+    m_recent.push_back(std::exchange(m_now, {}));
+    if (m_recent.size() > 1) countOverlaps(m_recent[m_recent.size() - 2]);
+    if (m_recent.size() <= m_plan->inFlight + 1) return;
+    if (!m_recent.front().isPart) m_whole = std::move(m_recent.front());
+    m_recent.pop_front();
 }
 
-void RunTimeline::countOverlaps(const Iteration& iteration, std::initializer_list<const Iteration*> beside) {
+void RunTimeline::countOverlaps(const Iteration& iteration) {
     // Spans of several iterations may overlap; each moment counts once.
     std::vector<Span> parts;
     for (const StepRecord& record : iteration.records) {
         const std::uint32_t transfer = m_plan->steps[record.step].transfer;
         if (transfer == kNone) continue;
         parts.clear();
-        for (const Iteration* other : beside) {
+        for (const Iteration& other : m_recent) {
             const auto from =
-                std::partition_point(other->busy.begin(), other->busy.end(),
+                std::partition_point(other.busy.begin(), other.busy.end(),
                                      [&](const Span& span) { return span.end <= record.startNs; });
-            for (auto span = from; span != other->busy.end() && span->start < record.endNs; ++span)
+            for (auto span = from; span != other.busy.end() && span->start < record.endNs; ++span)
                 parts.push_back({std::max(span->start, record.startNs), std::min(span->end, record.endNs)});
         }
         std::sort(parts.begin(), parts.end(), [](const Span& a, const Span& b) { return a.start < b.start; });

@@ -3,6 +3,7 @@
 #include "profile/ledger.h"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,7 +49,7 @@ private:
         bool isPart = false; ///< a step failed or was cancelled
     };
     void close();
-    void countOverlaps(const Iteration& iteration, std::initializer_list<const Iteration*> beside);
+    void countOverlaps(const Iteration& iteration);
 
     std::shared_ptr<const Plan> m_plan;
     Histogram m_iterations;
@@ -56,9 +57,8 @@ private:
     std::vector<StepRecord> m_setup;
     std::vector<StepRecord> m_last;
     std::size_t m_leftOut = 0;
-    Iteration m_whole; ///< the last complete iteration, if it is not below
-    Iteration m_older;
-    Iteration m_before;
+    std::deque<Iteration> m_recent; ///< closed; the last of them and those that its copies may run beside
+    Iteration m_whole;              ///< the last complete iteration before these
     Iteration m_now;
     std::int64_t m_index = -1; ///< of m_now; -1: none
     std::int64_t m_clock = 0;  ///< the end of the last closed iteration

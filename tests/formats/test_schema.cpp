@@ -38,7 +38,7 @@ private Q_SLOTS:
             QVERIFY2(wrong.empty(), (entry.path().string() + ": " + wrong).c_str());
             ++count;
         }
-        QCOMPARE(count, 15);
+        QCOMPARE(count, 18);
     }
 
     void savedProjectsFollowTheSchema() {

@@ -53,7 +53,9 @@ private Q_SLOTS:
         const NodeId there = g.node("To", "there", "cuda:0", {}, {data});
         const NodeId scaled = g.node("Neg", "scaled", "cpu", {}, {data});
         const NodeId also = g.node("To", "also", "cuda:0", {{"non_blocking", true}}, {scaled});
-        g.node("Add", "sum", "cuda:0", {}, {there, also});
+        const NodeId pinned =
+            g.node("To", "pinned", "cuda:0", {{"non_blocking", true}, {"pin_memory", true}}, {data});
+        g.node("Sum", "sum", "cuda:0", {}, {there, also, pinned});
         const auto found = [&](const Graph& graph, std::string_view code) {
             std::vector<NodeId> out;
             for (const Diagnostic& d : analyze(graph, devices(), Policy::strict, &files).diagnostics)

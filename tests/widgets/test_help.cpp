@@ -149,7 +149,7 @@ private Q_SLOTS:
         QVERIFY2(titles.front().startsWith(QStringLiteral("Lesson 1: ")), qPrintable(titles.front()));
         int lessons = 0;
         for (const QString& path : exampleFiles()) lessons += lessonNumber(path) > 0;
-        QCOMPARE(lessons, 14);
+        QCOMPARE(lessons, 17);
         examples.front()->trigger();
         for (int lesson = 1; lesson <= lessons; ++lesson) {
             QCoreApplication::processEvents();
