@@ -74,6 +74,88 @@ def images(folder):
     return project(nodes, edges), model, x, y, 64, 60
 
 
+class Layers:
+    """Collects nodes and edges, one layer after the other."""
+
+    def __init__(self, data):
+        self.nodes, self.edges = [(1, "Batches", "data", data)], []
+
+    def add(self, op, inputs, **attributes):
+        node = len(self.nodes) + 1
+        self.nodes.append((node, op, f"{op.lower()}{node}", attributes))
+        self.edges += [(source, 0, node, port) for port, source in enumerate(inputs)]
+        return node
+
+    def parameter(self, *shape, **attributes):
+        return self.add("Parameter", [], shape=list(shape), **attributes)
+
+    def convolution(self, x, channels, to, size, stride):
+        weight = self.parameter(to, channels, size, size, init="kaiming_uniform")
+        x = self.add("Conv", [x, weight], strides=[stride] * 2, pads=[size // 2] * 4)
+        ones = {"init": "constant", "value": 1.0}
+        statistics = [self.add("Zeros", [], shape=[to]), self.add("Ones", [], shape=[to])]
+        return self.add("BatchNormalization",
+                        [x, self.parameter(to, **ones), self.parameter(to), *statistics])
+
+
+def resnet18(folder):
+    """torchvision's ResNet-18 on 224 × 224 images, in batches of 8; the data are random."""
+    import torchvision
+
+    random = np.random.default_rng(1)
+    np.save(folder / "x.npy", random.standard_normal((16, 3, 224, 224)).astype(np.float32))
+    np.save(folder / "y.npy", random.integers(0, 1000, 16))
+    net = Layers({"path": "x.npy", "labels": "y.npy", "batch_size": 8})
+    x = net.add("Relu", [net.convolution(1, 3, 64, 7, 2)])
+    x = net.add("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    channels = 64
+    for to, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        for step in (stride, 1):
+            way = net.add("Relu", [net.convolution(x, channels, to, 3, step)])
+            way = net.convolution(way, to, to, 3, 1)
+            beside = net.convolution(x, channels, to, 1, step) if (step, channels) != (1, to) else x
+            x = net.add("Relu", [net.add("Add", [way, beside])])
+            channels = to
+    x = net.add("Flatten", [net.add("GlobalAveragePool", [x])])
+    x = net.add("Gemm", [x, net.parameter(1000, 512, init="kaiming_uniform"), net.parameter(1000)], transB=True)
+    net.nodes.append((len(net.nodes) + 1, "SoftmaxCrossEntropyLoss", "loss", {}))
+    net.edges += [(x, 0, len(net.nodes), 0), (1, 1, len(net.nodes), 1)]
+    data = [torch.from_numpy(np.load(folder / f"{name}.npy")) for name in "xy"]
+    return project(net.nodes, net.edges), torchvision.models.resnet18(), *data, 8, 8
+
+
+def peak(command, threads):
+    """The largest resident memory of a process, in MB. A small process starts it: a child counts the memory that its
+    parent had at the fork."""
+    script = ("import resource, subprocess, sys\n"
+              "subprocess.run(sys.argv[1:], check=True)\n"
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n")
+    done = subprocess.run([sys.executable, "-S", "-c", script, *command], check=True, stdout=subprocess.PIPE, text=True,
+                          env=os.environ | {"OMP_NUM_THREADS": str(threads)})
+    return int(done.stdout) / 1000
+
+
+def memory(twb, folder, threads):
+    """Of three steps, without what each program needs before them: PyTorch's import, and a run of one number."""
+    script = ("import sys; import torch, torchvision\n"
+              "steps = int(sys.argv[1])\n"
+              "if steps:\n"
+              "    model = torchvision.models.resnet18()\n"
+              "    optimizer = torch.optim.SGD(model.parameters(), 0.01)\n"
+              "for _ in range(steps):\n"
+              "    optimizer.zero_grad()\n"
+              "    x, y = torch.randn(8, 3, 224, 224), torch.randint(0, 1000, (8,))\n"
+              "    torch.nn.functional.cross_entropy(model(x), y).backward()\n"
+              "    optimizer.step()\n")
+    (folder / "one.twb").write_text(json.dumps(project([(1, "Zeros", "z", {"shape": []}), (2, "Probe", "p", {})],
+                                                       [(1, 0, 2, 0)])))
+    run = [twb, "run", "--quiet", "--iterations", "3"]
+    own = peak([*run, str(folder / "learns.twb")], threads) - peak([*run, str(folder / "one.twb")], threads)
+    python = [sys.executable, "-c", script]
+    other = peak([*python, "3"], threads) - peak([*python, "0"], threads)
+    print(f"{'':8} memory: twb {own:.0f} MB, PyTorch {other:.0f} MB; twb / PyTorch {own / other:.2f}")
+
+
 def ours(twb, graph, steps, threads):
     """Without the start of a run and its first steps."""
     few, many = steps // 4, steps
@@ -95,7 +177,8 @@ def theirs(model, x, y, batch, steps, threads):
     loss = torch.nn.CrossEntropyLoss()
 
     def step(i):
-        rows = slice(i * batch % (len(x) - batch), i * batch % (len(x) - batch) + batch)
+        first = i * batch % (len(x) - batch + 1)
+        rows = slice(first, first + batch)
         optimizer.zero_grad()
         loss(model(x[rows]), y[rows]).backward()
         optimizer.step()
@@ -113,7 +196,7 @@ def main():
     parser.add_argument("twb")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    for make in (digits, images):
+    for make in (digits, images, resnet18):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             graph, model, x, y, batch, steps = make(folder)
@@ -126,6 +209,8 @@ def main():
                 a, b = (statistics.median(column) for column in zip(*pairs))
                 print(f"{make.__name__:8} {threads} thread{'s' if threads > 1 else ' '}: twb {a:9.1f} µs, "
                       f"PyTorch {torch.__version__} {b:9.1f} µs a step; PyTorch / twb {b / a:.2f}")
+            if make is resnet18:
+                memory(arguments.twb, folder, 1)
 
 
 if __name__ == "__main__":
