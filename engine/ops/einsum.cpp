@@ -1,9 +1,9 @@
 #include "backends/cpu/strided.h"
 #include "ops/cast.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/einsum_terms.h"
 #include "ops/families.h"
-#include "ops/gradient.h"
 #include "ops/matmul.h"
 #include "ops/reduction_rules.h"
 #include "ops/schema.h"
@@ -158,8 +158,6 @@ void einsumGradient(GradientContext& g) {
     for (int i = 0; i < g.inputCount(); ++i) {
         if (!g.isWanted(i)) continue;
         const std::vector<EinsumLabel>& own = equation.operands[static_cast<std::size_t>(i)];
-        if (std::set<EinsumLabel>(own.begin(), own.end()).size() < own.size())
-            g.refuse("Einsum has no gradient for a diagonal in this version");
         std::vector<GraphTensor> operands{g.gradient()};
         std::string text = term(equation.result);
         std::set<EinsumLabel> others(equation.result.begin(), equation.result.end());
@@ -170,19 +168,31 @@ void einsumGradient(GradientContext& g) {
             text += "," + term(labels);
             others.insert(labels.begin(), labels.end());
         }
+        // An axis that repeats another one is left out: only the diagonal has a gradient.
+        const auto firstAxis = [&](EinsumLabel label) { return std::ranges::find(own, label) - own.begin(); };
+        const auto isShared = [&](std::size_t axis) {
+            return others.contains(own[axis]) && firstAxis(own[axis]) == static_cast<std::ptrdiff_t>(axis);
+        };
         std::vector<EinsumLabel> shared;
-        for (const EinsumLabel label : own)
-            if (others.contains(label)) shared.push_back(label);
+        for (std::size_t axis = 0; axis < own.size(); ++axis)
+            if (isShared(axis)) shared.push_back(own[axis]);
         GraphTensor out = g.add("Einsum", operands, {{"equation", text + "->" + term(shared)}});
         std::vector<std::int64_t> kept;
         std::vector<std::int64_t> repeated;
         int at = 0;
         for (std::size_t axis = 0; axis < own.size(); ++axis) {
-            const bool isShared = others.contains(own[axis]);
-            kept.push_back(isShared ? out.shape()[at++] : 1);
-            repeated.push_back(isShared ? kept.back() : g.input(i).shape()[static_cast<int>(axis)]);
+            kept.push_back(isShared(axis) ? out.shape()[at++] : 1);
+            repeated.push_back(isShared(axis) ? kept.back() : g.input(i).shape()[static_cast<int>(axis)]);
         }
-        g.give(i, expand(reshape(out, Shape(std::move(kept))), Shape(std::move(repeated))));
+        out = expand(reshape(out, Shape(std::move(kept))), Shape(std::move(repeated)));
+        const auto placesAlong = [&](std::ptrdiff_t axis) {
+            return progression(g, DType::i64, out.shape()[static_cast<int>(axis)], 0, 1,
+                               out.shape().rank() - 1 - static_cast<int>(axis));
+        };
+        for (std::size_t axis = 0; axis < own.size(); ++axis)
+            if (const auto place = static_cast<std::ptrdiff_t>(axis); firstAxis(own[axis]) != place)
+                out = where(isEqual(placesAlong(place), placesAlong(firstAxis(own[axis]))), out);
+        g.give(i, out);
     }
 }
 

@@ -1,5 +1,5 @@
+#include "ops/composition.h"
 #include "ops/families.h"
-#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
@@ -182,10 +182,19 @@ void gatherElementsGradient(GradientContext& g) {
                     {{"axis", g.attributes().integer("axis")}, {"reduction", "add"}}));
 }
 
+/// The batch axes become the first indices of each tuple.
 void gatherNDGradient(GradientContext& g) {
-    if (g.attributes().integer("batch_dims") != 0)
-        g.refuse("GatherND has no gradient for batch_dims in this version");
-    g.give(0, apply("ScatterND", {zerosLike(g.input(0)), g.input(1), g.gradient()}, {{"reduction", "add"}}));
+    GraphTensor indices = g.input(1);
+    const int last = indices.shape().rank() - 1;
+    std::vector<GraphTensor> parts;
+    for (int axis = 0; axis < static_cast<int>(g.attributes().integer("batch_dims")); ++axis) {
+        Shape all = indices.shape();
+        all[last] = 1;
+        parts.push_back(expand(progression(g, DType::i64, all[axis], 0, 1, last - axis), all));
+    }
+    parts.push_back(indices);
+    g.give(0, apply("ScatterND", {zerosLike(g.input(0)), concat(g, parts, last), g.gradient()},
+                    {{"reduction", "add"}}));
 }
 
 Op makeGather(std::string name, std::string doc, std::string formula, DTypeSet indexTypes) {

@@ -1,7 +1,7 @@
 #include "backends/cpu/parallel.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
-#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/padding.h"
 #include "ops/schema.h"
@@ -276,12 +276,31 @@ Kept keptOf(std::int64_t size, Padding padding) {
     return {first, std::max<std::int64_t>(size - first - lost, 0)};
 }
 
+/// Pad without constants: along each axis, the elements that the result is copied from.
+static std::vector<GraphTensor> paddedByCopies(GradientContext& g) {
+    const Shape& in = g.input().shape();
+    const List pads = *g.integers(kPads);
+    const std::size_t count = pads.size() / 2;
+    const PadMode mode = padModeOf(g.attributes());
+    const auto axes = g.integers(kAxes);
+    GraphTensor out = g.input();
+    for (std::size_t i = 0; i < count; ++i) {
+        const int axis = axes ? normalizeAxis((*axes)[i], in.rank()).value_or(0) : static_cast<int>(i);
+        const Padding padding{pads[i], pads[i + count]};
+        if (padding.before == 0 && padding.after == 0) continue;
+        const Kept kept = keptOf(in[axis], padding);
+        std::vector<double> from;
+        for (std::int64_t place = 0; place < in[axis] + padding.before + padding.after; ++place)
+            from.push_back(static_cast<double>(sourceOf(place - shiftOf(padding, kept), kept, mode)));
+        out = gather(out, constant(g, DType::i64, {static_cast<std::int64_t>(from.size())}, from), axis);
+    }
+    return {out};
+}
+
 /// Negative pads crop what was added, and add zeros where Pad has cropped.
 static void padGradient(GradientContext& g) {
-    if (g.attributes().text("mode") != "constant")
-        g.refuse(
-            fmt::format("Pad has no gradient for the mode {} in this version", g.attributes().text("mode")));
-    std::vector<std::int64_t> pads = *g.integers(1);
+    if (padModeOf(g.attributes()) != PadMode::constant) return differentiate(g, paddedByCopies);
+    std::vector<std::int64_t> pads = *g.integers(kPads);
     for (std::int64_t& pad : pads) pad = -pad;
     Attributes attributes{{"pads", pads}};
     if (const auto axes = g.integers(3)) attributes.set("axes", *axes);

@@ -442,10 +442,14 @@ GraphTensor flat(GraphTensor tensor) { return reshape(tensor, {tensor.shape().el
 
 /// Each result's gradient goes to the element that it was taken from.
 void maxPoolGradient(GradientContext& g) {
-    if (g.attributes().integer("storage_order") != 0)
-        g.refuse("MaxPool has no gradient for storage_order 1 in this version");
+    GraphTensor places = g.output(1);
+    if (g.attributes().integer("storage_order") != 0) { // the gradient needs row-major places
+        Attributes attributes = g.attributes();
+        attributes.set("storage_order", std::int64_t{0});
+        places = outputOf(apply("MaxPool", {g.input()}, attributes), 1);
+    }
     const GraphTensor zeros = full(g, {g.input().type().dtype, {g.input().shape().elementCount()}}, 0);
-    const GraphTensor dx = apply("ScatterElements", {zeros, flat(g.output(1)), flat(g.gradient())},
+    const GraphTensor dx = apply("ScatterElements", {zeros, flat(places), flat(g.gradient())},
                                  {{"axis", std::int64_t{0}}, {"reduction", "add"}});
     g.give(0, reshape(dx, g.input().shape()));
 }

@@ -3,9 +3,9 @@
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
 #include "ops/cast.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
-#include "ops/gradient.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -234,9 +234,21 @@ std::vector<std::int64_t> axesFrom(const GradientContext& g, int rank) {
     return axes;
 }
 
+/// The outputs of LayerNormalization, with the statistics.
+std::vector<GraphTensor> layerNormalized(GradientContext& g) {
+    const GraphTensor x = g.input(0);
+    const std::vector<std::int64_t> axes = axesFrom(g, x.shape().rank());
+    const GraphTensor mean = meanOver(x, axes);
+    const GraphTensor centred = x - mean;
+    const GraphTensor inverse =
+        1 / apply("Sqrt", {meanOver(centred * centred, axes) + g.attributes().number("epsilon")});
+    GraphTensor y = centred * inverse * g.input(1);
+    if (g.input(2)) y = y + g.input(2);
+    return {y, cast(mean, g.output(1).type().dtype), cast(inverse, g.output(2).type().dtype)};
+}
+
 void layerNormalizationGradient(GradientContext& g) {
-    if (g.gradient(1) || g.gradient(2))
-        g.refuse("LayerNormalization has no gradient for its outputs Mean and InvStdDev in this version");
+    if (!g.gradient(0) || g.gradient(1) || g.gradient(2)) return differentiate(g, layerNormalized);
     const GraphTensor dy = g.gradient();
     const Standardized rows(g.input(0), axesFrom(g, dy.shape().rank()), g.attributes().number("epsilon"));
     if (g.isWanted(0)) g.give(0, rows.back(dy * g.input(1)));

@@ -159,13 +159,39 @@ void scatterNDOnce(const KernelContext& ctx) {
 void scatterGradient(GradientContext& g, std::string_view scatter, std::string_view gather,
                      const Attributes& attributes) {
     const std::string& reduction = g.attributes().text("reduction");
-    if (reduction != "none" && reduction != "add")
-        g.refuse(fmt::format("{} has no gradient for the reduction {} in this version", scatter, reduction));
+    const auto combined = [&](GraphTensor data, GraphTensor updates, const char* how) {
+        Attributes all = attributes;
+        all.set("reduction", std::string(how));
+        return apply(scatter, {data, g.input(1), updates}, all);
+    };
+    const auto atUpdates = [&](GraphTensor data) { return apply(gather, {data, g.input(1)}, attributes); };
+    const DType dtype = g.output().type().dtype;
+    if (reduction == "min" || reduction == "max") { // ties share the gradient equally
+        const GraphTensor isData = isEqual(g.input(0), g.output());
+        const GraphTensor isUpdate = isEqual(g.input(2), atUpdates(g.output()));
+        const GraphTensor share = g.gradient() / combined(cast(isData, dtype), cast(isUpdate, dtype), "add");
+        g.give(0, where(isData, share));
+        if (g.isWanted(2)) g.give(2, where(isUpdate, atUpdates(share)));
+        return;
+    }
+    if (reduction == "mul") { // the product of the other factors, which may have a 0 among them
+        const auto isZero = [&](GraphTensor x) { return isEqual(x, 0); };
+        const auto nonZero = [&](GraphTensor x) { return where(isZero(x), 1, x); };
+        const GraphTensor product = g.gradient() * combined(nonZero(g.input(0)), nonZero(g.input(2)), "mul");
+        const GraphTensor zeros =
+            combined(cast(isZero(g.input(0)), dtype), cast(isZero(g.input(2)), dtype), "add");
+        const GraphTensor ifZero = where(isEqual(zeros, 1), product);
+        const GraphTensor ifNot = where(isZero(zeros), product);
+        g.give(0, where(isZero(g.input(0)), ifZero, ifNot / nonZero(g.input(0))));
+        if (g.isWanted(2))
+            g.give(2, where(isZero(g.input(2)), atUpdates(ifZero), atUpdates(ifNot) / nonZero(g.input(2))));
+        return;
+    }
     if (g.isWanted(0))
         g.give(0, reduction == "add"
                       ? g.gradient()
                       : apply(scatter, {g.gradient(), g.input(1), zerosLike(g.input(2))}, attributes));
-    if (g.isWanted(2)) g.give(2, apply(gather, {g.gradient(), g.input(1)}, attributes));
+    if (g.isWanted(2)) g.give(2, atUpdates(g.gradient()));
 }
 
 Op makeScatter(std::string name, std::string doc, std::string formula, DTypeSet indexTypes) {

@@ -23,6 +23,18 @@
 namespace twb {
 namespace {
 
+/// The floating tensors that a node computes with: no host values, which have no gradient.
+std::vector<PortRef> floatsOf(const Analysis& analysis, const NodeFacts& facts) {
+    std::vector<PortRef> out;
+    for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
+        const std::optional<PortRef>& from = facts.inputs[port];
+        const std::optional<TensorType>& type = from ? analysis.typeOf(*from) : std::nullopt;
+        const bool isHost = facts.op && facts.op->inputAt(static_cast<int>(port)).hostValue;
+        if (type && isFloating(type->dtype) && !isHost) out.push_back(*from);
+    }
+    return out;
+}
+
 /// Writes the backward pass, one forward node after the other, from the loss to the parameters.
 class Writer final : public GradientContext {
 public:
@@ -175,14 +187,13 @@ std::vector<const NodeFacts*> Writer::nodesOnTheWay() {
     std::ranges::sort(order, {}, &NodeFacts::rank);
     for (const NodeId parameter : m_parameters) m_wanted.insert(parameter);
     for (const NodeFacts* facts : order)
-        for (const std::optional<PortRef>& from : facts->inputs)
-            if (from && m_wanted.contains(from->node) && isFloat(*from)) m_wanted.insert(facts->id);
+        for (const PortRef from : floatsOf(m_analysis, *facts))
+            if (m_wanted.contains(from.node)) m_wanted.insert(facts->id);
     std::unordered_set<NodeId> upstream{m_loss.node};
     std::vector<const NodeFacts*> out;
     for (const NodeFacts* facts : order | std::views::reverse) {
         if (!upstream.contains(facts->id)) continue;
-        for (const std::optional<PortRef>& from : facts->inputs)
-            if (from && isFloat(*from)) upstream.insert(from->node);
+        for (const PortRef from : floatsOf(m_analysis, *facts)) upstream.insert(from.node);
         if (m_wanted.contains(facts->id)) out.push_back(facts);
     }
     return out;
@@ -351,10 +362,8 @@ std::unordered_set<NodeId> upstreamOf(const Analysis& analysis, NodeId node) {
         const NodeFacts* facts = analysis.find(open.back());
         open.pop_back();
         if (!facts) continue;
-        for (const auto& from : facts->inputs) {
-            const auto& type = from ? analysis.typeOf(*from) : std::nullopt;
-            if (type && isFloating(type->dtype) && seen.insert(from->node).second) open.push_back(from->node);
-        }
+        for (const PortRef from : floatsOf(analysis, *facts))
+            if (seen.insert(from.node).second) open.push_back(from.node);
     }
     return seen;
 }

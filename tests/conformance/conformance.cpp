@@ -1,7 +1,7 @@
 // Runs ONNX backend test cases through the ordinary import, analysis and executor:
 //
 //   conformance FOLDER… [--filter TEXT] [--device cpu|cuda:0] [--round-trip] [--expect LIST] [--json]
-//   [--kernels cuda-host|cuda] [--pytorch FOLDER] [--verbose]
+//   [--kernels cuda-host|cuda] [--pytorch FOLDER [--gradients]] [--verbose]
 //
 // With --round-trip the model is exported and imported again before it runs, and ONNX's checker must accept
 // it. With --kernels cuda the models run on a GPU, with --kernels cuda-host with the GPU's kernels compiled
@@ -9,7 +9,9 @@
 // and test_data_set_*/{input,output}_*.pb; the given folders are searched recursively. Shapes and dtypes must
 // be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), and NaN must match NaN. A case
 // that compares nothing fails. With --pytorch nothing runs: each set of each case is exported to
-// FOLDER/NAME-N.py, and its expected outputs to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --expect, the
+// FOLDER/NAME-N.py, and its expected outputs to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --gradients,
+// these are the gradients of a loss instead, FOLDER/NAME-N.grad.INPUT.npy; cases in which no floating input
+// reaches a floating output are left out. With --expect, the
 // cases in LIST (one per line: name, then the reason) may fail; the exit code is 1 if any other case fails or
 // a listed one passes.
 
@@ -26,6 +28,7 @@
 #include "profile/resource_path.h"
 #include "runtime/executor.h"
 #include "support/cuda_host_backend.h"
+#include "training/backward.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -51,7 +54,7 @@ namespace {
 
 constexpr int kSkipped = 77; // for CTest
 
-enum class Outcome { passed, failed, unsupported };
+enum class Outcome { passed, failed, unsupported, unconcerned };
 
 struct How {
     Device device = Device::cpu();
@@ -59,6 +62,7 @@ struct How {
     bool gpuKernels = false; ///< the device has only the GPU's kernels
     bool cudaHost = false;   ///< and these run on the host
     fs::path pytorch{};      ///< export to this folder instead of running
+    bool gradients = false;  ///< and compute the gradients of the inputs
 };
 
 struct Verdict {
@@ -69,6 +73,11 @@ struct Verdict {
 
 /// Features that the workbench does not support, as opposed to wrong results.
 struct Unsupported : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// There is nothing to compare.
+struct Unconcerned : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
@@ -154,14 +163,95 @@ void moveTo(Graph& graph, Device device) {
     graph.apply(builder.take());
 }
 
-/// The module, and the outputs that the case expects.
-void exportSet(const ImportedModel& imported, const onnx::ModelProto& proto, const fs::path& set,
-               const fs::path& module, int& compared) {
+void exportModule(const ImportedModel& imported, const fs::path& module) {
     try {
         exportPyTorch(imported.graph, makeMemoryFiles(imported.tensors).get(), {}, module);
     } catch (const Error& error) {
         throw Unsupported(error.what());
     }
+}
+
+/// Adds the sum of all elements of the floating outputs, element i times 0.5 + (i mod 7) / 4, as pytorch.py
+/// does.
+NodeId addLoss(ImportedModel& imported, const Analysis& analysis) {
+    DeltaBuilder builder(imported.graph, "loss");
+    const LaneId lane = imported.graph.lanesInOrder().at(0).id;
+    const auto add = [&](const char* op, const Attributes& attributes, const std::vector<PortRef>& inputs) {
+        Node node;
+        node.op = op;
+        node.name = fmt::format("loss {}", builder.graph().nodes().size());
+        node.lane = lane;
+        node.attributes = attributes;
+        const NodeId id = builder.addNode(node);
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            builder.connect({inputs[i], {id, static_cast<std::int32_t>(i)}});
+        return id;
+    };
+    NodeId loss = NodeId::none;
+    for (const auto& output : imported.outputs) {
+        const std::optional<TensorType>& type = analysis.typeOf(output.from);
+        if (!type || !isFloating(type->dtype)) continue;
+        if (!type->isKnown()) throw Unsupported("the size of " + output.name + " is known only at run time");
+        if (type->shape.elementCount() == 0) continue;
+        std::vector<double> factors;
+        for (std::int64_t i = 0; i < type->shape.elementCount(); ++i)
+            factors.push_back(0.5 + static_cast<double>(i % 7) / 4);
+        const NodeId wide = add("Cast", {{"to", "f64"}}, {output.from});
+        const NodeId factor =
+            add("Constant", {{"value", factors}, {"shape", type->shape.dims()}, {"dtype", "f64"}}, {});
+        const NodeId product = add("Mul", {}, {{wide, 0}, {factor, 0}});
+        const NodeId sum = add("ReduceSum", {{"keepdims", false}}, {{product, 0}});
+        loss = loss == NodeId::none ? sum : add("Add", {}, {{loss, 0}, {sum, 0}});
+    }
+    imported.graph.apply(builder.take());
+    return loss;
+}
+
+/// The module, and the gradients of its inputs.
+void exportGradients(ImportedModel& imported, const fs::path& module, int& compared) {
+    exportModule(imported, module);
+    DeviceMap devices;
+    const auto files = makeMemoryFiles(imported.tensors);
+    const NodeId loss = addLoss(imported, analyze(imported.graph, devices, Policy::strict, files.get()));
+    const Analysis analysis = analyze(imported.graph, devices, Policy::strict, files.get());
+    std::vector<NodeId> parameters;
+    if (loss != NodeId::none) {
+        const auto upstream = upstreamOf(analysis, loss);
+        for (const Node& node : imported.graph.nodes()) {
+            const std::optional<TensorType>& type = analysis.typeOf({node.id, 0});
+            const bool isFloat = type && isFloating(type->dtype) && type->dtype != DType::bf16; // as in .npy
+            if (node.op == "File" && isFloat && upstream.contains(node.id)) parameters.push_back(node.id);
+        }
+    }
+    if (parameters.empty()) throw Unconcerned("no floating input reaches a floating output");
+    DeltaBuilder builder(imported.graph, "gradients");
+    std::vector<PortRef> gradients;
+    try {
+        gradients = addBackward(builder, analysis, {loss, 0}, parameters, FrameId::none);
+    } catch (const Error& error) {
+        throw Unsupported(error.what());
+    }
+    CompileOptions compiling;
+    for (const PortRef at : gradients) compiling.keep.insert(at);
+    const Analysis whole = analyze(builder.graph(), devices, Policy::strict, files.get());
+    const RunResult result = runToEnd(compile(builder.graph(), whole, devices, files, compiling), {});
+    if (result.status != RunStatus::finished)
+        throw std::runtime_error(result.errors.empty() ? "the run failed" : result.errors[0].message);
+    for (std::size_t i = 0; i < gradients.size(); ++i, ++compared) {
+        const Tensor* gradient = result.tensor(gradients[i]);
+        if (!gradient) throw std::runtime_error("a gradient was not computed");
+        const std::string path = imported.graph.find(parameters[i])->attributes.text("path");
+        std::string input = path.substr(path.find('#') + 1);
+        std::ranges::replace(input, '/', '_');
+        fs::path file = module;
+        writeNpy(file.replace_extension("grad." + input + ".npy"), gradient->view());
+    }
+}
+
+/// The module, and the outputs that the case expects.
+void exportSet(const ImportedModel& imported, const onnx::ModelProto& proto, const fs::path& set,
+               const fs::path& module, int& compared) {
+    exportModule(imported, module);
     const std::vector<fs::path> outputs = numbered(set, "output");
     for (std::size_t i = 0; i < outputs.size() && i < imported.outputs.size(); ++i, ++compared) {
         Tensor want = tensorFrom(outputs[i], proto.graph().output(static_cast<int>(i)));
@@ -191,7 +281,9 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
     if (!how.pytorch.empty()) {
         const std::string name =
             model.parent_path().filename().string() + "-" + set.filename().string().substr(14);
-        return exportSet(imported, proto, set, how.pytorch / (name + ".py"), compared);
+        const fs::path module = how.pytorch / (name + ".py");
+        if (how.gradients) return exportGradients(imported, module, compared);
+        return exportSet(imported, proto, set, module, compared);
     }
     const Device device = how.device;
     DeviceMap devices;
@@ -247,6 +339,8 @@ Verdict runCase(const fs::path& folder, const How& how) {
                 runSet(model, proto, entry.path(), how, compared);
         if (compared == 0) throw std::runtime_error("no output was compared");
         verdict.outcome = Outcome::passed;
+    } catch (const Unconcerned& e) {
+        verdict = {Outcome::unconcerned, e.what(), verdict.ops};
     } catch (const Unsupported& e) {
         verdict = {Outcome::unsupported, e.what(), verdict.ops};
     } catch (const std::exception& e) {
@@ -292,6 +386,7 @@ int main(int argc, char** argv) try {
     app.add_flag("--round-trip", how.roundTrip, "Export and import again before running");
     app.add_option("--pytorch", how.pytorch, "Export to PyTorch in this folder instead of running")
         ->check(CLI::ExistingDirectory);
+    app.add_flag("--gradients", how.gradients, "With --pytorch: compute the gradients of the inputs");
     app.add_flag("--json", json, "Print results as JSON");
     app.add_flag("--verbose", verbose, "Print passed cases too");
     CLI11_PARSE(app, argc, argv);
@@ -328,6 +423,7 @@ int main(int argc, char** argv) try {
         const std::string name = folder.filename().string();
         if (name.find(filter) == std::string::npos) continue;
         const Verdict verdict = runCase(folder, how);
+        if (verdict.outcome == Outcome::unconcerned) continue;
         ++totals[verdict.outcome];
         for (const std::string& op : verdict.ops) ++byOp[op][verdict.outcome];
         const bool listed = expected.contains(name);
