@@ -18,6 +18,7 @@ private Q_SLOTS:
     void nodesInputsAndWeights();
     void largeTensorsGoBesideTheProject();
     void unknownOpsArePlaceholders();
+    void gradientsBecomeBackwardPasses();
     void namesThatAreNoTextBecomeOne();
     void newerOpsetsGiveARemark();
     void refusesBrokenModels_data();
@@ -95,6 +96,43 @@ void TestOnnxImport::unknownOpsArePlaceholders() {
 }
 
 /// Found by the fuzzer: such an attribute was saved under a name that the reader did not expect.
+/// Of a loss of one number; a Gradient of a larger tensor remains, and a remark says why.
+void TestOnnxImport::gradientsBecomeBackwardPasses() {
+    onnx::ModelProto model = smallModel();
+    auto& training = *model.add_opset_import();
+    training.set_domain("ai.onnx.preview.training");
+    training.set_version(1);
+    auto& loss = *model.mutable_graph()->add_node();
+    loss.set_op_type("ReduceSum");
+    loss.add_input("y");
+    loss.add_output("loss");
+    auto& gradient = *model.mutable_graph()->add_node();
+    gradient.set_op_type("Gradient");
+    gradient.set_domain(training.domain());
+    for (const char* x : {"x", "w"}) gradient.add_input(x);
+    for (const char* dx : {"dx", "dw"}) gradient.add_output(dx);
+    auto& xs = *gradient.add_attribute();
+    xs.set_name("xs");
+    xs.set_type(onnx::AttributeProto::STRINGS);
+    for (const char* x : {"x", "w"}) xs.add_strings(x);
+    auto& y = *gradient.add_attribute();
+    y.set_name("y");
+    y.set_type(onnx::AttributeProto::STRING);
+    y.set_s("loss");
+    *model.mutable_graph()->add_output() = model.graph().output(0);
+    model.mutable_graph()->mutable_output(1)->set_name("dx");
+    const ImportedModel imported = importOnnx(write(model), {.dimensions = {{"n", 3}}});
+    QCOMPARE(imported.remarks, std::vector<std::string>{});
+    const Node* dx = imported.graph.find(imported.outputs[1].from.node);
+    QVERIFY(dx && imported.graph.find(dx->forward));
+
+    model.mutable_graph()->mutable_node(3)->mutable_attribute(1)->set_s("y");
+    const ImportedModel larger = importOnnx(write(model), {.dimensions = {{"n", 3}}});
+    QCOMPARE(larger.remarks.size(), std::size_t{1});
+    QVERIFY(QString::fromStdString(larger.remarks[0]).contains("must be one floating number"));
+    QCOMPARE(larger.graph.find(larger.outputs[1].from.node)->op, "ai.onnx.preview.training.Gradient");
+}
+
 void TestOnnxImport::namesThatAreNoTextBecomeOne() {
     onnx::ModelProto model = smallModel();
     onnx::AttributeProto& attribute = *model.mutable_graph()->mutable_node(1)->add_attribute();

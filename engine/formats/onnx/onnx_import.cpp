@@ -1,5 +1,6 @@
 #include "formats/input_file.h"
 #include "formats/onnx/onnx_functions.h"
+#include "formats/onnx/onnx_gradients.h"
 #include "formats/onnx/onnx_importer.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
@@ -71,6 +72,10 @@ ImportedModel Import::run(std::string_view bytes) {
     info.description = textOf(model.doc_string());
     m_delta.info = Change<GraphInfo>{m_out.graph.info(), info};
     m_out.graph.apply(m_delta);
+    expandGradients(m_out, [this](const std::string& tensor) {
+        const PortRef* at = find(tensor);
+        return at ? std::optional(*at) : std::nullopt;
+    });
     layOut();
     return std::move(m_out);
 }
