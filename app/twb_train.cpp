@@ -99,15 +99,10 @@ Optimizer optimizerOf(const TrainCommand& command, const Graph& graph, const Ten
     if (command.nesterov) set("--nesterov", "nesterov", true);
     const double rate = command.rate.value_or(std::get<double>(*op.attribute("lr")->defaultValue));
     out.rate.set("lr", rate);
-    if (command.warmup) out.rate.set("warmup_steps", *command.warmup);
-    const std::string schedule = command.schedule == "plateau" ? "constant" : command.schedule;
-    if (!schedule.empty()) {
-        out.rate.set("schedule", schedule);
-        const std::int64_t steps = batchesPerEpoch(graph, files) * command.epochs;
-        if (schedule == "cosine" || schedule == "one_cycle") out.rate.set("total_steps", steps);
-        if (schedule == "step") out.rate.set("step_size", std::max<std::int64_t>(1, steps / 3));
-        if (schedule == "exponential") out.rate.set("gamma", std::pow(0.01, 1 / static_cast<double>(steps)));
-    }
+    const bool isConstant = command.schedule.empty() || command.schedule == "plateau";
+    const std::int64_t warmup = command.warmup.value_or(0);
+    setSchedule(out.rate, isConstant ? "constant" : command.schedule,
+                batchesPerEpoch(graph, files) * command.epochs - warmup, warmup);
     out.clipNorm = command.clipNorm.value_or(0);
     out.clipValue = command.clipValue.value_or(0);
     out.averageDecay = command.averageDecay.value_or(0);

@@ -15,7 +15,6 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <cmath>
 
 namespace twb {
 namespace {
@@ -75,11 +74,8 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     m_parameters->setAccessibleName(tr("Parameters"));
     m_parameters->setMaximumHeight(140);
     m_optimizer->setObjectName(QStringLiteral("optimizer"));
-    const std::pair<const char*, const char*> titles[] = {{"sgd", "SGD"},         {"adam", "Adam"},
-                                                          {"adamw", "AdamW"},     {"rmsprop", "RMSprop"},
-                                                          {"adagrad", "Adagrad"}, {"lion", "Lion"}};
-    for (const auto& [name, title] : titles)
-        m_optimizer->addItem(QString::fromLatin1(title), QString::fromLatin1(name));
+    for (const OptimizerName& known : optimizerNames())
+        m_optimizer->addItem(toQt(known.title), toQt(known.name));
     m_optimizer->setCurrentText(QStringLiteral("AdamW"));
     m_rate->setObjectName(QStringLiteral("rate"));
     m_momentum->setObjectName(QStringLiteral("momentum"));
@@ -187,17 +183,9 @@ void LearnDialog::showSettings() {
 Optimizer LearnDialog::optimizer() const {
     Optimizer out;
     out.op = optimizerOp(m_optimizer->currentData().toString().toStdString());
-    const std::string schedule = m_schedule->currentData().toString().toStdString();
     out.rate = {{"lr", m_rate->value()}};
-    if (schedule != "constant") {
-        const std::int64_t steps = m_steps->value();
-        out.rate.set("schedule", schedule);
-        if (schedule == "cosine" || schedule == "one_cycle")
-            out.rate.set("total_steps", steps + m_warmup->value());
-        if (schedule == "step") out.rate.set("step_size", std::max<std::int64_t>(1, steps / 3));
-        if (schedule == "exponential") out.rate.set("gamma", std::pow(0.01, 1.0 / double(steps)));
-    }
-    if (m_warmup->value() > 0) out.rate.set("warmup_steps", std::int64_t{m_warmup->value()});
+    setSchedule(out.rate, m_schedule->currentData().toString().toStdString(), m_steps->value(),
+                m_warmup->value());
     if (m_momentum->value() > 0) out.attributes.set("momentum", m_momentum->value());
     out.attributes.set("weight_decay", m_decay->value());
     out.clipNorm = m_clip->value();

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <ranges>
 #include <unordered_set>
@@ -25,13 +26,12 @@ constexpr double kBelow = 160; ///< the optimizer's cards, below those of the ba
 /// Added to the norm before the division, as in torch.nn.utils.clip_grad_norm_.
 constexpr double kNormEpsilon = 1e-6;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOptimizers{
-    {{"sgd", "SGDUpdate"},
-     {"adam", "AdamUpdate"},
-     {"adamw", "AdamWUpdate"},
-     {"rmsprop", "RMSpropUpdate"},
-     {"adagrad", "AdagradUpdate"},
-     {"lion", "LionUpdate"}}};
+constexpr std::array<OptimizerName, 6> kOptimizers{{{"sgd", "SGD", "SGDUpdate"},
+                                                    {"adam", "Adam", "AdamUpdate"},
+                                                    {"adamw", "AdamW", "AdamWUpdate"},
+                                                    {"rmsprop", "RMSprop", "RMSpropUpdate"},
+                                                    {"adagrad", "Adagrad", "AdagradUpdate"},
+                                                    {"lion", "Lion", "LionUpdate"}}};
 
 /// Adds the nodes of an optimizer.
 class OptimizerWriter {
@@ -320,11 +320,40 @@ void requireParameters(const Graph& graph, const Analysis& analysis, std::span<c
 
 } // namespace
 
+std::span<const OptimizerName> optimizerNames() noexcept { return kOptimizers; }
+
 std::string_view optimizerOp(std::string_view name) {
-    for (const auto& [known, op] : kOptimizers)
-        if (known == name) return op;
-    throw Error(ErrorCode::invalidArgument, fmt::format("\"{}\" is not an optimizer; there are {}", name,
-                                                        fmt::join(kOptimizers | std::views::keys, ", ")));
+    for (const OptimizerName& known : kOptimizers)
+        if (known.name == name) return known.op;
+    throw Error(ErrorCode::invalidArgument,
+                fmt::format("\"{}\" is not an optimizer; there are {}", name,
+                            fmt::join(kOptimizers | std::views::transform(&OptimizerName::name), ", ")));
+}
+
+void setSchedule(Attributes& rate, const std::string& schedule, std::int64_t steps, std::int64_t warmup) {
+    if (warmup != 0) rate.set("warmup_steps", warmup);
+    if (schedule == "constant") return;
+    rate.set("schedule", schedule);
+    const std::int64_t least = std::max<std::int64_t>(1, steps);
+    if (schedule == "cosine" || schedule == "one_cycle") rate.set("total_steps", steps + warmup);
+    if (schedule == "step") rate.set("step_size", std::max<std::int64_t>(1, least / 3));
+    if (schedule == "exponential") rate.set("gamma", std::pow(0.01, 1 / static_cast<double>(least)));
+}
+
+std::string optimizerText(const Graph& graph, const Training& training) {
+    std::string name;
+    std::string rate;
+    for (const NodeId id : training.nodes) {
+        const Node& node = *graph.find(id);
+        const auto known = std::ranges::find(kOptimizers, node.op, &OptimizerName::op);
+        if (known != kOptimizers.end()) name = known->name;
+        if (node.op != "LearningRate") continue;
+        const Attributes attributes = completeAttributes(*findOp(node.op), node.attributes);
+        rate = fmt::format("lr {:g}", attributes.number("lr"));
+        if (const std::string schedule = attributes.text("schedule"); schedule != "constant")
+            rate += " " + schedule;
+    }
+    return name + " " + rate;
 }
 
 std::optional<Training> trainingOf(const Graph& graph) {

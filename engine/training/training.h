@@ -23,9 +23,19 @@ struct Optimizer {
     double averageDecay = 0; ///< of an exponential moving average of the parameters; 0: none
 };
 
-/// The op of an optimizer by its name on the command line: sgd, adam, adamw, rmsprop, adagrad or lion. Throws
-/// Error(invalidArgument) that lists the names.
+struct OptimizerName {
+    std::string_view name;  ///< on the command line: "adamw"
+    std::string_view title; ///< "AdamW"
+    std::string_view op;
+};
+std::span<const OptimizerName> optimizerNames() noexcept;
+/// The op of an optimizer by its name. Throws Error(invalidArgument) that lists the names.
 std::string_view optimizerOp(std::string_view name);
+
+/// Sets the schedule of a LearningRate (constant, step, exponential, cosine or one_cycle) so that it takes
+/// `steps` steps after `warmup` steps of linear warm-up: step lowers the rate to a tenth after each third of
+/// them, exponential to a hundredth at their end.
+void setSchedule(Attributes& rate, const std::string& schedule, std::int64_t steps, std::int64_t warmup);
 
 /// The parts of a graph that learns: a frame "Training" with the nodes of the optimizer, and in it a frame
 /// with the backward pass.
@@ -41,6 +51,9 @@ std::optional<Training> trainingOf(const Graph& graph);
 /// The factor of the loss and of all gradients in mixed precision with f16 (makeMixedPrecision). Nothing if
 /// the training has none.
 std::optional<PortRef> lossScaleOf(const Graph& graph, const Training& training);
+
+/// Its optimizer, learning rate and, unless constant, schedule: "adamw lr 0.001 cosine".
+std::string optimizerText(const Graph& graph, const Training& training);
 
 /// The output that is the gradient of a parameter, before clipping; nothing if no optimizer updates it.
 std::optional<PortRef> gradientOf(const Graph& graph, NodeId parameter);

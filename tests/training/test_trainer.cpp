@@ -388,6 +388,26 @@ private Q_SLOTS:
         }
     }
 
+    void aScheduleTakesItsSteps() {
+        const auto scheduled = [](const std::string& schedule, std::int64_t steps, std::int64_t warmup) {
+            Optimizer optimizer = adam();
+            setSchedule(optimizer.rate, schedule, steps, warmup);
+            return optimizer;
+        };
+        QVERIFY(!scheduled("constant", 90, 0).rate.has("schedule"));
+        QCOMPARE(scheduled("constant", 90, 10).rate.integer("warmup_steps"), std::int64_t{10});
+        QCOMPARE(scheduled("one_cycle", 90, 10).rate.integer("total_steps"), std::int64_t{100});
+        QCOMPARE(scheduled("step", 90, 10).rate.integer("step_size"), std::int64_t{30});
+        QCOMPARE(scheduled("step", 2, 0).rate.integer("step_size"), std::int64_t{1});
+        QVERIFY(std::abs(std::pow(scheduled("exponential", 90, 0).rate.number("gamma"), 90) - 0.01) < 1e-9);
+        const Clouds clouds;
+        for (const auto& [schedule, text] :
+             {std::pair("constant", "adamw lr 0.05"), std::pair("cosine", "adamw lr 0.05 cosine")}) {
+            const Graph graph = clouds.learning(scheduled(schedule, 90, 0));
+            QCOMPARE(optimizerText(graph, trainingOf(graph).value()), std::string(text));
+        }
+    }
+
     void aMatrixNeedsFewClasses() {
         for (const std::int64_t classes : {std::int64_t{100}, std::int64_t{101}}) {
             Clouds clouds("cpu", {{"batch_size", std::int64_t{16}}, {"validation", 0.25}});

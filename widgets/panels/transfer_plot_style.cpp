@@ -1,3 +1,4 @@
+#include "widgets/panels/plot_style.h"
 #include "widgets/panels/series_mark.h"
 #include "widgets/panels/transfer_plot.h"
 #include "widgets/theme.h"
@@ -30,33 +31,15 @@ void TransferPlot::stylePens() {
 
 void TransferPlot::style() {
     const Theme& theme = Theme::current();
-    setBackground(theme.panel);
-    for (QCPAxis* axis : {xAxis, yAxis}) {
-        axis->setTickLabelFont(twb::font(TextRole::smallFigure));
-        axis->setLabelFont(twb::font(TextRole::small));
-        axis->setTickLabelColor(theme.secondaryText);
-        axis->setLabelColor(theme.secondaryText);
-        axis->setBasePen(Qt::NoPen);
-        axis->setTickPen(Qt::NoPen);
-        axis->setSubTickPen(Qt::NoPen);
-        axis->setTickLength(0);
-        axis->setSubTickLength(0);
-        axis->setTickLabelPadding(8);
-        axis->grid()->setPen(QPen(theme.border, 1));
-        axis->grid()->setZeroLinePen(QPen(theme.border, 1));
-        axis->setNumberFormat(QStringLiteral("f"));
-    }
+    stylePlot(*this);
     m_unitLabel->setFont(twb::font(TextRole::small));
     m_unitLabel->setColor(theme.secondaryText);
     m_bandLow->setPen(Qt::NoPen);
     m_bandHigh->setPen(Qt::NoPen);
-    xAxis->grid()->setVisible(false);
     m_linear->setTickCount(4);
     m_logarithmic->setTickCount(3);
     setTicker();
-    xAxis->setTicker(QSharedPointer<WholeTicker>::create());
     xAxis->ticker()->setTickCount(6);
-    xAxis->setNumberPrecision(0);
     yAxis->setNumberPrecision(3);
     m_readout->style();
     stylePens();
