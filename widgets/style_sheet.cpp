@@ -64,6 +64,7 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit, QTextEdit {
     background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px 8px; min-height: 18px;
     selection-background-color: @accent; selection-color: @onAccent;
 }
+QSpinBox[role="compact"] { padding: 1px 8px; min-height: 16px; }
 QLineEdit:hover, QSpinBox:hover, QDoubleSpinBox:hover, QComboBox:hover { border-color: @border-strong; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
 QLineEdit[invalid="true"], QSpinBox[invalid="true"] { border-color: @error; }
@@ -93,9 +94,9 @@ QComboBox QAbstractItemView { background: @raised; border: 1px solid @border; pa
 QComboBox QAbstractItemView::item { min-height: 24px; padding: 0 8px; border-radius: 4px; }
 
 QCheckBox { spacing: 8px; }
-QCheckBox::indicator, QTableView::indicator { width: 14px; height: 14px; border: 1px solid @border-strong; border-radius: 4px; background: @field; }
-QCheckBox::indicator:hover, QTableView::indicator:hover { border-color: @accent; }
-QCheckBox::indicator:checked, QTableView::indicator:checked { background: @accent; border-color: @accent; image: url(:/twb/icons/@theme/check.svg); }
+QCheckBox::indicator, QTableView::indicator, QListView::indicator { width: 14px; height: 14px; border: 1px solid @border-strong; border-radius: 4px; background: @field; }
+QCheckBox::indicator:hover, QTableView::indicator:hover, QListView::indicator:hover { border-color: @accent; }
+QCheckBox::indicator:checked, QTableView::indicator:checked, QListView::indicator:checked { background: @accent; border-color: @accent; image: url(:/twb/icons/@theme/check.svg); }
 QCheckBox:focus { color: @accent; }
 
 QScrollBar { background: transparent; border: none; margin: 0; }

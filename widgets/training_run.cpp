@@ -13,6 +13,21 @@ constexpr int kRefreshMs = 50;
 
 } // namespace
 
+QString metricText(Metric metric, double value) {
+    return metric == Metric::accuracy ? TrainingRun::tr("%1 %").arg(100 * value, 0, 'f', 2)
+                                      : QString::number(value, 'g', 5);
+}
+
+QString TrainingCourse::text() const {
+    QString out = TrainingRun::tr("run %1 · %2").arg(number).arg(title);
+    const bool isClassifier = !record.epochs.empty() && record.epochs.back().accuracy;
+    const Metric by = isClassifier ? Metric::accuracy : metric;
+    const EpochRecord* best = bestEpoch(record, by);
+    if (const auto value = best ? valueOf(*best, by) : std::nullopt)
+        out += TrainingRun::tr(" · best %1 in epoch %2").arg(metricText(by, *value), grouped(best->epoch));
+    return out;
+}
+
 TrainingRun::TrainingRun(Document& document, QObject* parent) : QObject(parent), m_document(document) {
     m_timer.setInterval(kRefreshMs);
     connect(&m_timer, &QTimer::timeout, this, &TrainingRun::take);
@@ -21,9 +36,9 @@ TrainingRun::TrainingRun(Document& document, QObject* parent) : QObject(parent),
         m_session.reset();
         m_trainer.reset();
         m_values.clear();
-        m_record = {};
+        m_course = {};
+        m_earlier.clear();
         m_place = {};
-        m_losses.clear();
         m_error.clear();
         setState(State::idle);
         Q_EMIT progressed();
@@ -44,11 +59,14 @@ void TrainingRun::start(const SessionOptions& options) {
     m_session = std::make_unique<TrainingSession>(*m_trainer, options);
     m_options = options;
     m_batches = m_trainer->batchesPerEpoch();
-    m_metric = m_session->metric();
     m_isModelled = m_trainer->isModelled();
-    m_record = {};
+    if (!m_course.losses.empty()) m_earlier.push_back(std::move(m_course));
+    m_course = {m_earlier.empty() ? 1 : m_earlier.back().number + 1,
+                toQt(optimizerText(m_document.graph(), *trainingOf(m_document.graph()))),
+                {},
+                {},
+                m_session->metric()};
     m_place = {};
-    m_losses.clear();
     m_error.clear();
     m_news = {};
     m_isPaused = m_isEnding = false;
@@ -92,8 +110,8 @@ void TrainingRun::take() {
         news = std::exchange(m_news, {});
     }
     if (news.isNew) {
-        m_losses.insert(m_losses.end(), news.losses.begin(), news.losses.end());
-        m_record = std::move(news.record);
+        m_course.losses.insert(m_course.losses.end(), news.losses.begin(), news.losses.end());
+        m_course.record = std::move(news.record);
         m_place = news.place;
         Q_EMIT progressed();
     }
@@ -102,6 +120,11 @@ void TrainingRun::take() {
     if (m_thread.joinable()) m_thread.join();
     m_error = news.error;
     setState(m_error.isEmpty() ? State::idle : State::failed);
+}
+
+void TrainingRun::clearEarlier() {
+    m_earlier.clear();
+    Q_EMIT progressed();
 }
 
 void TrainingRun::pause() {

@@ -14,6 +14,20 @@
 
 namespace twb {
 
+/// A run of a training: its steps and epochs.
+struct TrainingCourse {
+    int number = 0;             ///< from 1
+    QString title;              ///< "adamw lr 0.001"
+    std::vector<double> losses; ///< one per step
+    TrainingRecord record;
+    Metric metric = Metric::loss; ///< that chooses the best epoch
+
+    /// "run 1 · adamw lr 0.001 · best 97.2 % in epoch 8".
+    QString text() const;
+};
+/// "97.22 %" for an accuracy, else the number.
+QString metricText(Metric metric, double value);
+
 /// The training of the document's graph on a thread of its own. It trains a snapshot: edits do not touch it.
 /// After a stop the trained parameters stay until the next start.
 class TrainingRun : public QObject {
@@ -32,12 +46,12 @@ public:
     /// Of the current or the last run.
     std::int64_t epochs() const noexcept { return m_options.epochs; }
     std::int64_t batchesPerEpoch() const noexcept { return m_batches; }
-    const TrainingRecord& record() const noexcept { return m_record; }
+    const TrainingCourse& course() const noexcept { return m_course; }
+    /// The runs of this document before it, oldest first.
+    const std::vector<TrainingCourse>& earlier() const noexcept { return m_earlier; }
+    void clearEarlier();
     const TrainingPlace& place() const noexcept { return m_place; }
-    Metric metric() const noexcept { return m_metric; }
     bool isModelled() const noexcept { return m_isModelled; }
-    /// One per step.
-    const std::vector<double>& losses() const noexcept { return m_losses; }
     const QString& error() const noexcept { return m_error; }
 
     /// Starts from the graph's initial parameters. Throws Error if the graph cannot be trained.
@@ -71,11 +85,10 @@ private:
     std::unique_ptr<Trainer> m_trainer;
     std::unique_ptr<TrainingSession> m_session;
     std::int64_t m_batches = 0;
-    Metric m_metric = Metric::loss;
     bool m_isModelled = false;
-    TrainingRecord m_record;
+    TrainingCourse m_course;
+    std::vector<TrainingCourse> m_earlier;
     TrainingPlace m_place;
-    std::vector<double> m_losses;
     QString m_error;
     mutable std::map<std::string, Tensor> m_values; ///< of the trained parameters, when they are wanted
     QTimer m_timer;

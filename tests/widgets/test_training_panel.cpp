@@ -5,6 +5,7 @@
 #include "widgets/inspector/inspector.h"
 #include "widgets/inspector/tensor_panel.h"
 #include "widgets/learn_dialog.h"
+#include "widgets/panels/custom_plot.h"
 #include "widgets/panels/training_panel.h"
 #include "widgets/text.h"
 #include "widgets/window_hand.h"
@@ -35,6 +36,15 @@ std::unique_ptr<MainWindow> windowWith(const char* file) {
 
 void click(MainWindow& window, const char* name) {
     QTest::mouseClick(find<QPushButton>(window, name), Qt::LeftButton);
+}
+
+/// Trains for some epochs, from the start.
+void train(MainWindow& window, int epochs) {
+    find<QSpinBox>(window, "epochs")->setValue(epochs);
+    click(window, "train");
+    const auto& training = window.training();
+    if (!QTest::qWaitFor([&] { return training.state() == TrainingRun::State::idle; }, 30'000))
+        qCritical("the training does not end");
 }
 
 QString buttonText(MainWindow& window) { return find<QPushButton>(window, "train")->text(); }
@@ -70,12 +80,142 @@ private Q_SLOTS:
         QVERIFY2(facts.contains(QStringLiteral("3 of 3")), qPrintable(facts));
         QVERIFY(facts.contains(QStringLiteral("Validation loss")) &&
                 facts.contains(QStringLiteral("accuracy")) && facts.contains(QStringLiteral("Best epoch")));
+        QVERIFY(facts.contains(QStringLiteral("Waiting for data")));
         const QByteArray csv = panel->csv();
         QCOMPARE(csv.count('\n'), 1 + 3 * 36); // 1,150 rows in batches of 32
-        QVERIFY(csv.startsWith("step,loss,epoch,validation_loss,accuracy,lr\n1,"));
+        QVERIFY(csv.startsWith("run,step,loss,epoch,validation_loss,accuracy,lr\n1,1,"));
         const QTemporaryDir folder;
         QVERIFY(panel->savePicture(folder.filePath(QStringLiteral("loss.png"))));
         QVERIFY(QImage(folder.filePath(QStringLiteral("loss.png"))).width() > 400);
+        QVERIFY(panel->savePicture(folder.filePath(QStringLiteral("loss.svg"))));
+        QFile drawing(folder.filePath(QStringLiteral("loss.svg")));
+        QVERIFY(drawing.open(QIODevice::ReadOnly));
+        const QByteArray svg = drawing.readAll();
+        QVERIFY(svg.startsWith("<?xml") && svg.contains("run 1 · adamw lr 0.002 · best "));
+        QVERIFY(svg.contains("Training of 11-a-model-learns"));
+        QVERIFY(!panel->savePicture(folder.filePath(QStringLiteral("none/loss.svg"))));
+    }
+
+    void gradientsAndUpdatesFillAHeatTable() {
+        const auto window = windowWith(kLearns);
+        click(*window, "parameterView");
+        QVERIFY(!find<QTableView>(*window, "parameterTable")->isVisible());
+        train(*window, 3);
+        auto& table = *find<QTableView>(*window, "parameterTable");
+        QVERIFY(table.isVisible());
+        const auto& epochs = window->training().course().record.epochs;
+        QCOMPARE(table.model()->rowCount(), 4);
+        QCOMPARE(table.model()->columnCount(), 3);
+        QCOMPARE(table.model()->headerData(0, Qt::Vertical).toString(), QStringLiteral("fc1.weight"));
+        // The exact values are in the tooltip, and beside the table for the pointer and the keyboard.
+        const QModelIndex cell = table.model()->index(2, 1);
+        const ParameterFigures& figures = epochs[1].figures[2];
+        QCOMPARE(figures.name, std::string("fc2.weight"));
+        const QString exact = cell.data(Qt::ToolTipRole).toString();
+        QVERIFY2(exact.startsWith(QStringLiteral("fc2.weight, epoch 2\n")), qPrintable(exact));
+        QVERIFY(exact.contains(compact(figures.gradientNorm)) &&
+                exact.contains(compact(*figures.updateRatio())));
+        const auto* label = find<QLabel>(*window, "cell");
+        QTest::mouseMove(table.viewport(), table.visualRect(cell).center());
+        QTRY_COMPARE(label->text(), exact);
+        QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(cell).center());
+        QTest::keyClick(&table, Qt::Key_Right);
+        QVERIFY2(label->text().startsWith(QStringLiteral("fc2.weight, epoch 3\n")),
+                 qPrintable(label->text()));
+        // The largest value has the strongest shade.
+        const auto shade = [&](int row, int column) {
+            return table.model()->index(row, column).data(Qt::BackgroundRole).value<QColor>();
+        };
+        const auto most = std::ranges::max_element(epochs[2].figures, {}, &ParameterFigures::gradientNorm);
+        const auto least = std::ranges::min_element(epochs[2].figures, {}, &ParameterFigures::gradientNorm);
+        const int high = int(most - epochs[2].figures.begin());
+        const int low = int(least - epochs[2].figures.begin());
+        QVERIFY(shade(high, 2).hsvSaturation() > shade(low, 2).hsvSaturation());
+        const QColor before = shade(high, 2);
+        QTest::keyClick(find<QComboBox>(*window, "quantity"), Qt::Key_Down);
+        QVERIFY(shade(high, 2) != before);
+        QVERIFY(window->findChild<TrainingPanel*>()->csv().startsWith(
+            "epoch,parameter,gradient_norm,weight_norm,update_norm,update_ratio\n1,fc1.weight,"));
+    }
+
+    void aConfusionMatrixCountsTheValidation() {
+        const auto window = windowWith(kLearns);
+        train(*window, 3);
+        click(*window, "confusionView");
+        auto& table = *find<QTableView>(*window, "confusionTable");
+        QVERIFY(table.isVisible());
+        QCOMPARE(table.model()->rowCount(), 10);
+        QCOMPARE(table.model()->columnCount(), 10);
+        int rows = 0;
+        int right = 0;
+        for (int label = 0; label < 10; ++label)
+            for (int predicted = 0; predicted < 10; ++predicted) {
+                const int count = table.model()->index(label, predicted).data().toInt();
+                rows += count;
+                if (label == predicted) right += count;
+            }
+        const EpochRecord& last = window->training().course().record.epochs.back();
+        QCOMPARE(rows, 287); // 1,437 − 1,150
+        QVERIFY(std::abs(double(right) / rows - last.accuracy.value()) < 1e-6);
+        const QModelIndex cell = table.model()->index(3, 3);
+        QVERIFY(cell.data(Qt::ToolTipRole)
+                    .toString()
+                    .startsWith(QStringLiteral("label 3, predicted 3\n%1 of ").arg(cell.data().toString())));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("Validation after epoch 3.")));
+        QCOMPARE(window->findChild<TrainingPanel*>()->csv().count('\n'), 101);
+    }
+
+    void runsAreCompared() {
+        const auto window = windowWith(kLearns);
+        auto* panel = window->findChild<TrainingPanel*>();
+        auto& runs = *find<QListWidget>(*window, "runs");
+        const auto& plot = *find<QCustomPlot>(*window, "lossPlot");
+        const auto shownCurves = [&] {
+            int shown = 0;
+            for (int i = 0; i < plot.graphCount(); ++i)
+                shown += plot.graph(i)->visible() && plot.graph(i)->dataCount() > 0 ? 1 : 0;
+            return shown;
+        };
+        train(*window, 2);
+        const std::vector<double> first = window->training().course().losses;
+        QVERIFY(!runs.isVisible()); // there is nothing to compare with
+        QCOMPARE(shownCurves(), 2);
+        Document& document = window->document();
+        DeltaBuilder builder(document.graph(), "Set lr");
+        builder.setAttribute(nodeNamed(document.graph(), "learning rate"), "lr", 0.003);
+        document.apply(builder.take());
+        train(*window, 1);
+        train(*window, 1);
+        QCOMPARE(window->training().earlier().front().losses, first);
+        QVERIFY(runs.isVisible());
+        QCOMPARE(runs.count(), 3);
+        QVERIFY(runs.item(0)->text().startsWith(QStringLiteral("run 3 · adamw lr 0.003 · best ")));
+        QVERIFY(runs.item(0)->font().bold() && !runs.item(1)->font().bold());
+        const QString oldest = runs.item(2)->text();
+        QVERIFY2(oldest.startsWith(QStringLiteral("run 1 · adamw lr 0.002 · best ")) &&
+                     oldest.contains(QStringLiteral(" % in epoch ")),
+                 qPrintable(oldest));
+        QCOMPARE(shownCurves(), 6);
+        QVERIFY(plot.graph(0)->pen().widthF() > plot.graph(2)->pen().widthF());
+        const QByteArray csv = panel->csv();
+        QCOMPARE(csv.count('\n'), 1 + (2 + 1 + 1) * 36);
+        QVERIFY(csv.contains("\n1,72,") && csv.contains("\n2,36,") && csv.contains("\n3,36,"));
+        // A check box hides a run, until it is checked again.
+        const QRect row = runs.visualItemRect(runs.item(2));
+        const QPoint box(row.left() + 10, row.center().y());
+        QTest::mouseClick(runs.viewport(), Qt::LeftButton, {}, box);
+        QCOMPARE(runs.item(2)->checkState(), Qt::Unchecked);
+        QCOMPARE(shownCurves(), 4);
+        train(*window, 1);
+        QCOMPARE(runs.count(), 4);
+        QCOMPARE(runs.item(3)->checkState(), Qt::Unchecked);
+        QCOMPARE(shownCurves(), 6);
+        action(*window, QStringLiteral("Clear earlier runs"))->trigger();
+        QVERIFY(!runs.isVisible());
+        QCOMPARE(shownCurves(), 2);
+        QCOMPARE(panel->csv().count('\n'), 37);
+        train(*window, 1);
+        QVERIFY2(runs.item(0)->text().startsWith(QStringLiteral("run 5 ")), qPrintable(runs.item(0)->text()));
     }
 
     void aTrainingCanBePausedAndStopped() {
@@ -107,6 +247,7 @@ private Q_SLOTS:
         QCOMPARE(window->findChild<TrainingPanel*>()->csv().count('\n'), 1);
         QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has no training.")));
         QVERIFY(!find<QPushButton>(*window, "train")->isEnabled());
+        QVERIFY(window->training().earlier().empty());
     }
 
     /// The lesson on labels: apply its fix, make the graph learn in the dialog, and train it.

@@ -510,8 +510,11 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     const bool isProbe = node.op == "Probe" && source;
     // A Probe that was added after the run shows the tensor, too.
     const std::optional<Tensor> seen = isProbe ? m_runs.tensor(*source) : std::nullopt;
+    const bool isTrained = m_isTrained && m_training.value(node.id);
     if (node.disabled)
         rows.push_back({tr("state"), tr("disabled")});
+    else if (isTrained)
+        rows.push_back({tr("values"), tr("trained, %1 steps").arg(grouped(m_training.place().steps))});
     else if (seen)
         rows.push_back({tr("value"), seen->elementCount() == 1 ? compact(seen->at(0)) : tr("shown below")});
     else if (run == m_runs.state().nodes.end() ||
@@ -529,10 +532,7 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
                  (run->second.once ? tr(", once") : QString())});
     if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
         rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
-    if (m_isTrained && m_training.value(node.id))
-        rows.push_back({tr("values"), tr("trained, %1 steps").arg(grouped(m_training.place().steps))});
-    else if (m_runs.isComputedAgain({node.id, 0}))
-        rows.push_back({tr("values"), tr("recomputed after the run")});
+    if (!isTrained && m_runs.isComputedAgain({node.id, 0})) rows.push_back({tr("values"), tr("recomputed after the run")});
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;

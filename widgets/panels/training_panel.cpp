@@ -6,159 +6,118 @@
 #include "widgets/ask_for_path.h"
 #include "widgets/inspector/fact_rows.h"
 #include "widgets/labels.h"
-#include "widgets/panels/custom_plot.h"
-#include "widgets/panels/figure_ticker.h"
+#include "widgets/panels/heat_table.h"
+#include "widgets/panels/loss_plot.h"
+#include "widgets/panels/training_tables.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
+#include <QButtonGroup>
+#include <QComboBox>
 #include <QDir>
 #include <QEvent>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QIcon>
 #include <QLabel>
+#include <QListWidget>
 #include <QMenu>
+#include <QPainter>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QSignalBlocker>
 #include <QSpinBox>
 #include <QStackedLayout>
+#include <QStackedWidget>
 #include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace twb {
 namespace {
 
-constexpr int kFactsWidth = 280;
+constexpr int kLeastSide = 240; ///< px
+constexpr int kMostSide = 340;
+constexpr int kWideSide = 324; ///< has room for the name of a run in one line
 
-QString figure(double value) { return QString::number(value, 'g', 5); }
+/// The best epoch of a run in a line of its own.
+QString twoLines(const QString& text) {
+    const qsizetype at = text.lastIndexOf(QStringLiteral(" · "));
+    return text.left(at) + QLatin1Char('\n') + text.mid(at + 3);
+}
+
+QIcon lineIcon(const QColor& color, double width, double ratio) {
+    QPixmap picture(QSize(16, 16) * ratio);
+    picture.setDevicePixelRatio(ratio);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    painter.fillRect(QRectF(0, 8 - width / 2, 16, width), color);
+    return picture;
+}
+
+QByteArray number(double value) { return QByteArray::number(value, 'g', 17); }
+QByteArray number(const std::optional<double>& value) { return value ? number(*value) : QByteArray(); }
+QByteArray number(std::int64_t value) { return QByteArray::number(qlonglong(value)); }
+
+/// Text in quotes if it would be read as several fields.
+QByteArray field(const std::string& text) {
+    QByteArray out = QByteArray::fromStdString(text);
+    if (out.contains(',') || out.contains('"') || out.contains('\n'))
+        out = '"' + out.replace('"', "\"\"") + '"';
+    return out;
+}
+
+QByteArray csvOf(const TrainingCourse& run) {
+    QByteArray out;
+    const std::vector<EpochRecord>& epochs = run.record.epochs;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < run.losses.size(); ++i) {
+        out += number(std::int64_t{run.number}) + ',' + number(std::int64_t(i + 1)) + ',' +
+               number(run.losses[i]);
+        if (next < epochs.size() && epochs[next].steps == std::int64_t(i + 1)) {
+            const EpochRecord& epoch = epochs[next++];
+            out += ',' + number(epoch.epoch);
+            for (const std::optional<double>& value : {epoch.validationLoss, epoch.accuracy, epoch.rate})
+                out += ',' + number(value);
+        } else {
+            out += ",,,,";
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+QByteArray csvOf(const std::vector<EpochRecord>& epochs) {
+    QByteArray out = "epoch,parameter,gradient_norm,weight_norm,update_norm,update_ratio\n";
+    for (const EpochRecord& epoch : epochs)
+        for (const ParameterFigures& figures : epoch.figures)
+            out += number(epoch.epoch) + ',' + field(figures.name) + ',' + number(figures.gradientNorm) +
+                   ',' + number(figures.weightNorm) + ',' + number(figures.updateNorm) + ',' +
+                   number(figures.updateRatio()) + '\n';
+    return out;
+}
+
+QByteArray csvOf(const ConfusionMatrix& matrix) {
+    QByteArray out = "label,prediction,rows\n";
+    for (std::int64_t label = 0; label < matrix.classes; ++label)
+        for (std::int64_t prediction = 0; prediction < matrix.classes; ++prediction)
+            out +=
+                number(label) + ',' + number(prediction) + ',' + number(matrix.at(label, prediction)) + '\n';
+    return out;
+}
 
 } // namespace
 
-/// The loss of each step, and the validation loss at the end of each epoch.
-class LossPlot : public QCustomPlot {
-public:
-    LossPlot() : m_loss(addGraph()), m_validation(addGraph()) {
-        setObjectName(QStringLiteral("lossPlot"));
-        setAccessibleName(TrainingPanel::tr("Loss over the steps"));
-        setFocusPolicy(Qt::StrongFocus);
-        setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-        axisRect()->setRangeDrag(Qt::Horizontal);
-        axisRect()->setRangeZoom(Qt::Horizontal);
-        axisRect()->setMinimumMargins(QMargins(56, 12, 16, 4));
-        xAxis->setLabel(TrainingPanel::tr("step"));
-        m_loss->setName(TrainingPanel::tr("Loss"));
-        m_validation->setName(TrainingPanel::tr("Validation loss"));
-        legend->setVisible(true);
-        axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignTop | Qt::AlignRight);
-        connect(this, &QCustomPlot::mouseDoubleClick, this, [this] {
-            m_isFollowing = true;
-            fit();
-        });
-        connect(this, &QCustomPlot::mouseWheel, this, [this] { m_isFollowing = false; });
-        connect(this, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
-            if (event->buttons() & Qt::LeftButton) m_isFollowing = false;
-        });
-        style();
-    }
-
-    void restart() {
-        m_loss->data()->clear();
-        m_validation->data()->clear();
-        m_shown = 0;
-        m_isFollowing = true;
-    }
-
-    /// Every point is added once, and none is left out.
-    void update(const std::vector<double>& losses, const TrainingRecord& record) {
-        if (losses.size() < m_shown || std::size_t(m_validation->dataCount()) > record.epochs.size())
-            restart();
-        for (; m_shown < losses.size(); ++m_shown) m_loss->addData(double(m_shown + 1), losses[m_shown]);
-        for (std::size_t i = std::size_t(m_validation->dataCount()); i < record.epochs.size(); ++i)
-            m_validation->addData(double(record.epochs[i].steps),
-                                  record.epochs[i].validationLoss.value_or(std::nan("")));
-        const bool hasValidation = !record.epochs.empty() && record.epochs.front().validationLoss;
-        m_validation->setVisible(hasValidation);
-        if (hasValidation != m_hasValidation) {
-            m_hasValidation = hasValidation;
-            if (hasValidation)
-                m_validation->addToLegend();
-            else
-                m_validation->removeFromLegend();
-        }
-        fit();
-    }
-
-    void setLogarithmic(bool isLogarithmic) {
-        yAxis->setScaleType(isLogarithmic ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
-        if (isLogarithmic)
-            yAxis->setTicker(QSharedPointer<FigureTicker<DecadeTicker>>::create());
-        else
-            yAxis->setTicker(QSharedPointer<FigureTicker<QCPAxisTicker>>::create());
-        fit();
-    }
-
-    void style() {
-        const Theme& theme = Theme::current();
-        setBackground(theme.panel);
-        for (QCPAxis* axis : {xAxis, yAxis}) {
-            axis->setTickLabelFont(twb::font(TextRole::smallFigure));
-            axis->setLabelFont(twb::font(TextRole::small));
-            axis->setTickLabelColor(theme.secondaryText);
-            axis->setLabelColor(theme.secondaryText);
-            axis->setBasePen(Qt::NoPen);
-            axis->setTickPen(Qt::NoPen);
-            axis->setSubTickPen(Qt::NoPen);
-            axis->setTickLength(0);
-            axis->setSubTickLength(0);
-            axis->setTickLabelPadding(8);
-            axis->grid()->setPen(QPen(theme.border, 1));
-            axis->grid()->setZeroLinePen(QPen(theme.border, 1));
-            axis->setNumberFormat(QStringLiteral("f"));
-        }
-        xAxis->grid()->setVisible(false);
-        xAxis->setTicker(QSharedPointer<WholeTicker>::create());
-        xAxis->setNumberPrecision(0);
-        yAxis->setNumberPrecision(2);
-        legend->setBrush(theme.panel);
-        legend->setBorderPen(Qt::NoPen);
-        legend->setFont(twb::font(TextRole::small));
-        legend->setTextColor(theme.secondaryText);
-        m_loss->setPen(QPen(theme.series(0), 1));
-        m_validation->setPen(QPen(theme.series(1), 1));
-        m_validation->setScatterStyle(
-            QCPScatterStyle(QCPScatterStyle::ssDiamond, theme.panel, theme.series(1), 8));
-        setLogarithmic(yAxis->scaleType() == QCPAxis::stLogarithmic);
-    }
-
-private:
-    void fit() {
-        if (m_isFollowing) xAxis->setRange(0, double(std::max<std::size_t>(m_shown, 1)) * 1.02);
-        bool found = false;
-        const bool isLogarithmic = yAxis->scaleType() == QCPAxis::stLogarithmic;
-        const QCP::SignDomain domain = isLogarithmic ? QCP::sdPositive : QCP::sdBoth;
-        QCPRange range = m_loss->getValueRange(found, domain, xAxis->range());
-        bool alsoFound = false;
-        const QCPRange other = m_validation->getValueRange(alsoFound, domain, xAxis->range());
-        if (alsoFound) range = found ? range.expanded(other) : other;
-        if (found || alsoFound) {
-            if (isLogarithmic)
-                yAxis->setRange(range.lower / 1.2, range.upper * 1.2);
-            else
-                yAxis->setRange(std::min(0.0, range.lower), range.upper * 1.06 + (range.upper == 0 ? 1 : 0));
-        }
-        replot(QCustomPlot::rpQueuedReplot);
-    }
-
-    QCPGraph* m_loss;
-    QCPGraph* m_validation;
-    std::size_t m_shown = 0;
-    bool m_isFollowing = true;
-    bool m_hasValidation = true;
-};
-
 TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget* parent)
     : QWidget(parent), m_document(document), m_training(training), m_plot(new LossPlot),
-      m_facts(new FactRows), m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
+      m_parameters(new ParameterTable(this)), m_confusion(new ConfusionTable(this)),
+      m_left(new QStackedWidget), m_message(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
+      m_runs(new QListWidget), m_quantity(new QComboBox), m_scale(new HeatScale),
+      m_cell(makeLabel({}, TextRole::smallFigure, QStringLiteral("secondary"))),
+      m_caption(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_facts(new FactRows),
+      m_side(new QScrollArea), m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
       m_learn(new QPushButton(tr("Make it learn…"))), m_controls(makeControls()) {
     setObjectName(QStringLiteral("trainingPanel"));
     m_empty->setAlignment(Qt::AlignCenter);
@@ -172,28 +131,83 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
     emptyLayout->addWidget(m_learn, 0, Qt::AlignHCenter);
     emptyLayout->addStretch(1);
 
+    m_message->setAlignment(Qt::AlignCenter);
+    m_message->setWordWrap(true);
+    m_left->addWidget(m_plot);
+    const auto addTable = [this](QAbstractItemModel& model, const QString& object, const QString& name) {
+        auto* table = new HeatTable(model);
+        table->setObjectName(object);
+        table->setAccessibleName(name);
+        connect(table, &HeatTable::described, this, [this](const QString& text) {
+            m_cell->setText(text);
+            m_cell->show();
+        });
+        auto* page = new QWidget;
+        auto* layout = new QVBoxLayout(page);
+        layout->setContentsMargins(16, 0, 0, 0);
+        layout->addWidget(table);
+        m_left->addWidget(page);
+    };
+    addTable(*m_parameters, QStringLiteral("parameterTable"),
+             tr("Gradients and updates of the parameters over the epochs"));
+    addTable(*m_confusion, QStringLiteral("confusionTable"), tr("Rows by label and prediction"));
+    m_left->addWidget(m_message);
+
     auto* course = new QWidget;
     auto* layout = new QHBoxLayout(course);
     layout->setContentsMargins(0, 8, 0, 8);
     layout->setSpacing(0);
-    layout->addWidget(m_plot, 1);
-    auto* side = new QWidget;
-    side->setFixedWidth(kFactsWidth);
-    auto* sideLayout = new QVBoxLayout(side);
-    sideLayout->setContentsMargins(8, 4, 16, 4);
-    sideLayout->addWidget(m_facts);
-    sideLayout->addStretch(1);
-    layout->addWidget(side);
+    layout->addWidget(m_left, 1);
+    layout->addWidget(makeSide());
 
     m_pages = new QStackedLayout(this);
     m_pages->addWidget(empty);
     m_pages->addWidget(course);
-    connect(&m_training, &TrainingRun::started, this, [this] { m_plot->restart(); });
+    connect(&m_training, &TrainingRun::started, this, [this] {
+        m_plot->restart();
+        m_cell->clear();
+    });
     connect(&m_training, &TrainingRun::progressed, this, &TrainingPanel::refresh);
     connect(&m_training, &TrainingRun::stateChanged, this, &TrainingPanel::refresh);
     connect(&m_document, &Document::changed, this, &TrainingPanel::refreshControls);
     connect(&m_document, &Document::reset, this, &TrainingPanel::refresh);
     refresh();
+}
+
+/// Beside the plot or the table: the runs, the scale of the colours, and the figures.
+QWidget* TrainingPanel::makeSide() {
+    m_runs->setObjectName(QStringLiteral("runs"));
+    m_runs->setAccessibleName(tr("Runs in the plot"));
+    m_runs->setFont(twb::font(TextRole::small));
+    m_runs->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_runs->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_runs->setSelectionMode(QAbstractItemView::NoSelection);
+    connect(m_runs, &QListWidget::itemChanged, this, [this] { m_plot->update(m_training, shownRuns()); });
+    m_quantity->setObjectName(QStringLiteral("quantity"));
+    m_quantity->setAccessibleName(tr("Quantity of the table"));
+    m_quantity->addItems({tr("Gradient norm"), tr("Update / weight")});
+    connect(m_quantity, &QComboBox::currentIndexChanged, this, [this](int index) {
+        m_parameters->setQuantity(ParameterTable::Quantity(index));
+        refreshView();
+    });
+    m_cell->setObjectName(QStringLiteral("cell"));
+    m_caption->setWordWrap(true);
+    auto* content = new QWidget;
+    content->setProperty("surface", QStringLiteral("panel"));
+    content->setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QVBoxLayout(content);
+    layout->setContentsMargins(8, 4, 16, 4);
+    layout->setSpacing(8);
+    for (QWidget* widget :
+         {static_cast<QWidget*>(m_runs), static_cast<QWidget*>(m_caption), static_cast<QWidget*>(m_quantity),
+          static_cast<QWidget*>(m_scale), static_cast<QWidget*>(m_cell), static_cast<QWidget*>(m_facts)})
+        layout->addWidget(widget);
+    layout->addStretch(1);
+    m_side->setWidget(content);
+    m_side->setWidgetResizable(true);
+    m_side->setFrameShape(QFrame::NoFrame);
+    m_side->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    return m_side;
 }
 
 QWidget* TrainingPanel::makeControls() {
@@ -212,6 +226,7 @@ QWidget* TrainingPanel::makeControls() {
     };
     m_epochs = new QSpinBox;
     m_epochs->setObjectName(QStringLiteral("epochs"));
+    m_epochs->setProperty("role", QStringLiteral("compact"));
     m_epochs->setRange(1, 1000000);
     m_epochs->setValue(10);
     m_epochs->setPrefix(tr("Epochs: "));
@@ -222,14 +237,36 @@ QWidget* TrainingPanel::makeControls() {
     m_go =
         segment(tr("Train"), QStringLiteral("train"), tr("Train the parameters from their initial values"));
     m_stop = segment(tr("Stop"), QStringLiteral("stopTraining"), tr("Stop the training"));
+    layout->addSpacing(8);
+    m_views = new QButtonGroup(box);
+    const std::tuple<QString, QString, QString> views[] = {
+        {tr("Loss"), QStringLiteral("lossView"), tr("Plot the loss of each step")},
+        {tr("Parameters"), QStringLiteral("parameterView"),
+         tr("Show the gradient norm and the update-to-weight ratio of each parameter after each epoch")},
+        {tr("Confusion"), QStringLiteral("confusionView"),
+         tr("Show the rows for validation by label and prediction")}};
+    for (const auto& [text, name, what] : views) {
+        QPushButton* button = segment(text, name, what);
+        button->setCheckable(true);
+        m_views->addButton(button, int(m_views->buttons().size()));
+    }
+    m_views->button(LossView)->setChecked(true);
+    connect(m_views, &QButtonGroup::idClicked, this, [this] {
+        m_cell->clear();
+        refresh();
+    });
     m_log = segment(tr("Log"), QStringLiteral("logAxis"), tr("Plot the loss on a logarithmic axis"));
     m_log->setCheckable(true);
-    auto* more = segment(QStringLiteral("•••"), QStringLiteral("trainingMenu"), tr("Export"));
+    auto* more =
+        segment(QStringLiteral("•••"), QStringLiteral("trainingMenu"), tr("Export, and earlier runs"));
     auto* menu = new QMenu(more);
     m_weights = menu->addAction(tr("Export weights…"), this, &TrainingPanel::exportWeights);
     menu->addAction(tr("Export CSV…"), this, &TrainingPanel::exportCsv);
     menu->addAction(tr("Export plot…"), this, &TrainingPanel::exportPicture);
+    menu->addSeparator();
+    m_clear = menu->addAction(tr("Clear earlier runs"), &m_training, &TrainingRun::clearEarlier);
     more->setMenu(menu);
+    layout->addStretch(1); // a corner below the tabs has their width
     connect(m_go, &QPushButton::clicked, this, &TrainingPanel::toggle);
     connect(m_stop, &QPushButton::clicked, &m_training, &TrainingRun::stop);
     connect(m_log, &QPushButton::toggled, this, [this](bool on) { m_plot->setLogarithmic(on); });
@@ -255,11 +292,81 @@ void TrainingPanel::toggle() {
     }
 }
 
+TrainingPanel::View TrainingPanel::view() const { return View(m_views->checkedId()); }
+
 void TrainingPanel::refresh() {
     refreshControls();
     if (!isVisible()) return;
-    m_plot->update(m_training.losses(), m_training.record());
+    refreshRuns();
+    m_plot->update(m_training, shownRuns());
+    refreshView();
     refreshFacts();
+}
+
+/// The current run and, once there are some, the earlier ones, with the colours of their curves.
+void TrainingPanel::refreshRuns() {
+    const std::vector<TrainingCourse>& earlier = m_training.earlier();
+    const QSignalBlocker blocker(m_runs);
+    const int rows = earlier.empty() ? 0 : int(earlier.size()) + 1;
+    // Row 0 is the current run, the last row the first one.
+    const int first = rows == 0 ? 0 : m_runs->count() > rows ? 0 : m_runs->count();
+    if (first == 0) m_runs->clear();
+    while (m_runs->count() < rows) {
+        auto* item = new QListWidgetItem;
+        item->setCheckState(Qt::Checked);
+        m_runs->insertItem(m_runs->count() > 0 ? 1 : 0, item);
+    }
+    for (int row = 0; row < rows; ++row) {
+        QListWidgetItem& item = *m_runs->item(row);
+        const auto index = row == 0 ? std::nullopt : std::optional(earlier.size() - std::size_t(row));
+        const QString text = index ? earlier[*index].text() : m_training.course().text();
+        item.setFlags(row == 0 ? Qt::ItemIsEnabled : Qt::ItemIsEnabled | Qt::ItemIsUserCheckable);
+        item.setText(m_side->width() < kWideSide ? twoLines(text) : text);
+        item.setToolTip(text);
+        item.setIcon(lineIcon(LossPlot::colorOf(index), row == 0 ? 3 : 1.5, devicePixelRatioF()));
+        QFont font = twb::font(TextRole::small);
+        font.setBold(row == 0);
+        item.setFont(font);
+    }
+    if (rows > 0) m_runs->setFixedHeight(rows * m_runs->sizeHintForRow(0) + 2);
+    m_clear->setEnabled(rows > 0);
+}
+
+std::vector<bool> TrainingPanel::shownRuns() const {
+    std::vector<bool> out;
+    for (int row = m_runs->count() - 1; row > 0; --row)
+        out.push_back(m_runs->item(row)->checkState() == Qt::Checked);
+    return out;
+}
+
+void TrainingPanel::refreshView() {
+    const TrainingRecord& record = m_training.course().record;
+    m_parameters->setEpochs(record.epochs);
+    m_confusion->setMatrix(record.confusion);
+    const bool hasTable = view() == ParameterView   ? m_parameters->rowCount() > 0
+                          : view() == ConfusionView ? m_confusion->rowCount() > 0
+                                                    : true;
+    m_message->setText(record.epochs.empty()     ? tr("The table is shown after the first epoch.")
+                       : view() == ParameterView ? tr("No parameter is trained.")
+                                                 : tr("A confusion matrix needs rows for validation and a "
+                                                      "cross-entropy loss with at most %1 classes.")
+                                                       .arg(ConfusionMatrix::kMostClasses));
+    m_left->setCurrentIndex(hasTable ? view() : NoView);
+    m_runs->setVisible(view() == LossView && m_runs->count() > 0);
+    m_quantity->setVisible(view() == ParameterView && hasTable);
+    const auto decades = m_parameters->decades();
+    m_scale->setVisible(hasTable && (view() == ConfusionView || (view() == ParameterView && decades)));
+    m_cell->setVisible(hasTable && view() != LossView && !m_cell->text().isEmpty());
+    m_caption->setVisible(hasTable && view() == ConfusionView);
+    m_log->setVisible(view() == LossView);
+    if (view() == ParameterView && decades)
+        m_scale->setEnds(compact(std::pow(10, decades->first)), compact(std::pow(10, decades->second)),
+                         tr("logarithmic"));
+    if (view() == ConfusionView) {
+        m_scale->setEnds(QStringLiteral("0 %"), QStringLiteral("100 %"), tr("share of the label's rows"));
+        m_caption->setText(tr("Validation after epoch %1. Each row is a label, each column a prediction.")
+                               .arg(grouped(qint64(record.epochs.size()))));
+    }
 }
 
 void TrainingPanel::refreshControls() {
@@ -267,7 +374,7 @@ void TrainingPanel::refreshControls() {
     const State state = m_training.state();
     const bool learns = trainingOf(m_document.graph()).has_value();
     const bool isActive = state == State::running || state == State::paused;
-    const bool hasCourse = isActive || !m_training.losses().empty() || state == State::failed;
+    const bool hasCourse = isActive || m_training.course().number > 0 || state == State::failed;
     m_go->setText(state == State::running  ? tr("Pause")
                   : state == State::paused ? tr("Resume")
                                            : tr("Train"));
@@ -287,38 +394,40 @@ void TrainingPanel::refreshControls() {
 }
 
 void TrainingPanel::refreshFacts() {
-    const TrainingRecord& record = m_training.record();
+    const auto& [number, title, losses, record, metric] = m_training.course();
     const TrainingPlace& place = m_training.place();
     std::vector<FactRows::Row> rows;
     const auto add = [&](const QString& name, const QString& value) { rows.emplace_back(name, value); };
     const std::int64_t epoch = std::min(place.epoch + 1, m_training.epochs());
     add(tr("Epoch"), tr("%1 of %2").arg(grouped(epoch), grouped(m_training.epochs())));
     add(tr("Step"), grouped(place.steps));
-    if (!m_training.losses().empty()) add(tr("Loss"), figure(m_training.losses().back()));
+    if (!losses.empty()) add(tr("Loss"), metricText(Metric::loss, losses.back()));
     if (!record.epochs.empty()) {
         const EpochRecord& last = record.epochs.back();
-        if (last.validationLoss) add(tr("Validation loss"), figure(*last.validationLoss));
-        if (last.accuracy) add(tr("Validation accuracy"), tr("%1 %").arg(100 * *last.accuracy, 0, 'f', 2));
-        if (last.rate) add(tr("Learning rate"), figure(*last.rate));
+        if (last.validationLoss)
+            add(tr("Validation loss"), metricText(Metric::validationLoss, *last.validationLoss));
+        if (last.accuracy) add(tr("Validation accuracy"), metricText(Metric::accuracy, *last.accuracy));
+        if (last.rate) add(tr("Learning rate"), QString::number(*last.rate, 'g', 5));
         if (last.rows > 0 && last.seconds > 0)
             add(m_training.isModelled() ? tr("Samples/s, modelled") : tr("Samples/s"),
                 grouped(std::int64_t(double(last.rows) / last.seconds)));
-        const EpochRecord& best = *bestEpoch(record, m_training.metric());
-        if (const auto value = valueOf(best, m_training.metric())) {
+        if (last.rows > 0 && last.seconds > 0)
+            add(tr("Waiting for data"),
+                tr("%1 % of the time").arg(100 * last.dataWait / last.seconds, 0, 'f', 1));
+        const EpochRecord& best = *bestEpoch(record, metric);
+        if (const auto value = valueOf(best, metric)) {
             add(tr("Best epoch"), grouped(best.epoch));
-            add(tr("Best %1").arg(toQt(name(m_training.metric()))),
-                m_training.metric() == Metric::accuracy ? tr("%1 %").arg(100 * *value, 0, 'f', 2)
-                                                        : figure(*value));
+            add(tr("Best %1").arg(toQt(name(metric))), metricText(metric, *value));
         }
     }
     if (!m_training.error().isEmpty()) add(tr("Error"), m_training.error());
     m_facts->setRows(rows);
 }
 
-void TrainingPanel::write(const QString& title, const QString& filter, const QString& suffix,
+void TrainingPanel::write(const QString& title, const QStringList& filters, const QString& suffix,
                           const std::function<void(const QString&)>& content) {
     const QString name = QFileInfo(m_document.title()).completeBaseName() + suffix;
-    const QString path = askForPath(this, title, QDir(m_document.folder()).filePath(name), {filter});
+    const QString path = askForPath(this, title, QDir(m_document.folder()).filePath(name), filters);
     if (path.isEmpty()) return;
     try {
         m_document.checkTarget(path);
@@ -329,12 +438,14 @@ void TrainingPanel::write(const QString& title, const QString& filter, const QSt
 }
 
 void TrainingPanel::exportWeights() {
-    write(tr("Export weights"), tr("Safetensors (*.safetensors)"), QStringLiteral(".safetensors"),
+    write(tr("Export weights"), {tr("Safetensors (*.safetensors)")}, QStringLiteral(".safetensors"),
           [this](const QString& path) { saveWeights(path.toStdString(), m_training.parameters()); });
 }
 
 void TrainingPanel::exportCsv() {
-    write(tr("Export the training history"), tr("CSV (*.csv)"), QStringLiteral("-training.csv"),
+    const QString endings[] = {QStringLiteral("-training.csv"), QStringLiteral("-parameters.csv"),
+                               QStringLiteral("-confusion.csv")};
+    write(tr("Export the training history"), {tr("CSV (*.csv)")}, endings[view()],
           [this](const QString& path) {
               const QByteArray text = csv();
               writeFileAtomically(path.toStdString(), {text.data(), std::size_t(text.size())});
@@ -342,38 +453,44 @@ void TrainingPanel::exportCsv() {
 }
 
 void TrainingPanel::exportPicture() {
-    write(tr("Export the plot"), tr("Images (*.png)"), QStringLiteral("-training.png"),
-          [this](const QString& path) {
+    write(tr("Export the plot"), {tr("PNG image (*.png)"), tr("SVG drawing (*.svg)")},
+          QStringLiteral("-training"), [this](const QString& path) {
               if (!savePicture(path))
-                  throw Error(ErrorCode::io, tr("%1 cannot be written").arg(path).toStdString());
+                  throw Error(ErrorCode::io, tr("Cannot write %1. Choose a writable folder and a name that "
+                                                "ends in .png or .svg.")
+                                                 .arg(path)
+                                                 .toStdString());
           });
 }
 
 QByteArray TrainingPanel::csv() const {
-    QByteArray out = "step,loss,epoch,validation_loss,accuracy,lr\n";
-    const std::vector<EpochRecord>& epochs = m_training.record().epochs;
-    std::size_t next = 0;
-    const auto number = [](double value) { return QByteArray::number(value, 'g', 17); };
-    for (std::size_t i = 0; i < m_training.losses().size(); ++i) {
-        out += QByteArray::number(qlonglong(i + 1)) + ',' + number(m_training.losses()[i]);
-        if (next < epochs.size() && epochs[next].steps == std::int64_t(i + 1)) {
-            const EpochRecord& epoch = epochs[next++];
-            out += ',' + QByteArray::number(qlonglong(epoch.epoch));
-            for (const std::optional<double>& value : {epoch.validationLoss, epoch.accuracy, epoch.rate})
-                out += ',' + (value ? number(*value) : QByteArray());
-        } else {
-            out += ",,,,";
-        }
-        out += '\n';
-    }
-    return out;
+    const TrainingCourse& current = m_training.course();
+    if (view() == ParameterView) return csvOf(current.record.epochs);
+    if (view() == ConfusionView) return csvOf(current.record.confusion);
+    QByteArray out = "run,step,loss,epoch,validation_loss,accuracy,lr\n";
+    for (const TrainingCourse& run : m_training.earlier()) out += csvOf(run);
+    return out + csvOf(current);
 }
 
-bool TrainingPanel::savePicture(const QString& path) const { return m_plot->savePng(path, 0, 0, 2); }
+bool TrainingPanel::savePicture(const QString& path) const {
+    m_plot->legend->setVisible(false); // the picture has one with the names of the runs
+    const bool isSaved = exportPlot(*m_plot, m_plot->legendEntries(m_training),
+                                    tr("Training of %1").arg(m_document.title()), path);
+    m_plot->legend->setVisible(true);
+    return isSaved;
+}
 
 void TrainingPanel::changeEvent(QEvent* event) {
     QWidget::changeEvent(event);
-    if (event->type() == QEvent::PaletteChange) m_plot->style();
+    if (event->type() != QEvent::PaletteChange) return;
+    m_plot->style();
+    refreshRuns();
+}
+
+void TrainingPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    m_side->setFixedWidth(std::clamp(width() * 36 / 100, kLeastSide, kMostSide));
+    refreshRuns();
 }
 
 void TrainingPanel::showEvent(QShowEvent* event) {

@@ -7,17 +7,27 @@
 #include <functional>
 
 class QAction;
+class QButtonGroup;
+class QComboBox;
 class QLabel;
+class QListWidget;
 class QPushButton;
+class QScrollArea;
 class QSpinBox;
 class QStackedLayout;
+class QStackedWidget;
 
 namespace twb {
 
+class ConfusionTable;
 class FactRows;
+class HeatScale;
+class HeatTable;
 class LossPlot;
+class ParameterTable;
 
-/// The loss of a training over its steps, its figures, and its controls.
+/// A training: the loss over its steps beside that of earlier runs, the gradients and updates of its
+/// parameters, the confusion matrix of a classifier, its figures, and its controls.
 class TrainingPanel : public QWidget {
     Q_OBJECT
 
@@ -26,9 +36,11 @@ public:
     /// For the corner of the panel's tab.
     QWidget* controls() const noexcept { return m_controls; }
 
-    /// The steps with their losses, and the figures of the epochs that they end.
+    /// The content of the current view: the steps of all runs with their losses and the figures of the epochs
+    /// that they end, or one of the tables.
     QByteArray csv() const;
-    /// As PNG, at twice the size. False if the file cannot be written.
+    /// The loss of the shown runs; the path's extension selects .png (at twice the size) or .svg. False if
+    /// the file cannot be written.
     bool savePicture(const QString& path) const;
 
 Q_SIGNALS:
@@ -37,33 +49,53 @@ Q_SIGNALS:
 
 protected:
     void changeEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override;
 
 private:
+    enum View { LossView, ParameterView, ConfusionView, NoView };
+
     QWidget* makeControls();
+    QWidget* makeSide();
     void toggle();
+    View view() const;
     void refresh();
     void refreshControls();
+    void refreshRuns();
+    void refreshView();
     void refreshFacts();
+    std::vector<bool> shownRuns() const;
     void exportWeights();
     void exportCsv();
     void exportPicture();
     /// Asks for a file and writes it; an Error is reported.
-    void write(const QString& title, const QString& filter, const QString& suffix,
+    void write(const QString& title, const QStringList& filters, const QString& suffix,
                const std::function<void(const QString& path)>& content);
 
     Document& m_document;
     TrainingRun& m_training;
     QStackedLayout* m_pages;
     LossPlot* m_plot;
+    ParameterTable* m_parameters;
+    ConfusionTable* m_confusion;
+    QStackedWidget* m_left;
+    QLabel* m_message; ///< why the current view is empty
+    QListWidget* m_runs;
+    QComboBox* m_quantity;
+    HeatScale* m_scale;
+    QLabel* m_cell; ///< describes a cell of a table
+    QLabel* m_caption;
     FactRows* m_facts;
+    QScrollArea* m_side;
     QLabel* m_empty;
     QPushButton* m_learn;
     QSpinBox* m_epochs;
     QPushButton* m_go;
     QPushButton* m_stop;
+    QButtonGroup* m_views;
     QPushButton* m_log;
     QAction* m_weights = nullptr;
+    QAction* m_clear = nullptr;
     QWidget* m_controls;
 };
 
