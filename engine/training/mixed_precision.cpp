@@ -1,5 +1,6 @@
 #include "training/mixed_precision.h"
 
+#include "graph/arrange.h"
 #include "graph/free_places.h"
 #include "graph/unique_names.h"
 #include "ops/op_table.h"
@@ -141,23 +142,25 @@ private:
         const PortRef to{reader.id, static_cast<std::int32_t>(port)};
         const PortRef from = m_builder.graph().sourceOf(to).value();
         const auto [known, isNew] = m_casts.try_emplace({from, wanted.dtype});
-        if (isNew) {
-            const Node source = *m_builder.graph().find(from.node);
-            const Node target = *m_builder.graph().find(reader.id);
-            Node node;
-            node.op = "Cast";
-            node.name = m_names.take(fmt::format("{} as {}", source.name, name(wanted.dtype)));
-            node.lane = wanted.dtype == m_low ? source.lane : target.lane;
-            node.frame = target.frame;
-            node.attributes = {{"to", std::string(name(wanted.dtype))}};
-            node.position = {(source.position.x + target.position.x) / 2, target.position.y};
-            const CardSize size = cardSizeOf(m_builder.graph(), node);
-            node.position = m_places.below(node.lane, node.position, size);
-            m_places.put(node.lane, node.position, size);
-            known->second = {m_builder.addNode(std::move(node)), 0};
-            m_builder.connect({from, {known->second.node, 0}});
-        }
+        if (!isNew) return m_builder.connect({known->second, to});
+        const Node source = *m_builder.graph().find(from.node);
+        const Node target = *m_builder.graph().find(reader.id);
+        Node node;
+        node.op = "Cast";
+        node.name = m_names.take(fmt::format("{} as {}", source.name, name(wanted.dtype)));
+        node.lane = wanted.dtype == m_low ? source.lane : target.lane;
+        node.frame = target.frame;
+        node.attributes = {{"to", std::string(name(wanted.dtype))}};
+        node.id = m_builder.addNode(node);
+        known->second = {node.id, 0};
+        m_builder.connect({from, {node.id, 0}});
         m_builder.connect({known->second, to});
+        // A parameter is now folded into the Cast, which makes its card higher.
+        const CardSize size = cardSizeOf(m_builder.graph(), node);
+        node.position =
+            m_places.below(node.lane, {(source.position.x + target.position.x) / 2, target.position.y}, size);
+        m_places.put(node.lane, node.position, size);
+        m_builder.change(node);
     }
 
     const Analysis& m_analysis;
@@ -181,7 +184,6 @@ public:
         const Graph before = m_builder.graph();
         const Node& loss = *before.find(m_training.loss);
         m_home = loss.lane;
-        m_below = lowestPlace();
         const PortRef scale = add("Full", "loss scale", m_home,
                                   {{"shape", std::vector<std::int64_t>{}}, {"value", kFirstScale}}, {});
         const PortRef tracker = add("Zeros", "good steps", m_home,
@@ -209,23 +211,22 @@ public:
         const PortRef overflow = add("IsNaN", "overflow", m_home, {}, {all});
         for (const NodeId id : m_training.nodes) skip(id, overflow);
         add("ScaleUpdate", "next loss scale", m_home, {}, {scale, tracker, overflow});
+        place();
     }
 
 private:
     static constexpr double kFirstScale = 65536; // 2^16, as torch.amp.GradScaler
+    static constexpr double kBelow = 160;        ///< distance from the nodes above
 
-    /// Below the nodes of the optimizer.
-    Position lowestPlace() const {
-        Position out;
-        bool isFirst = true;
+    /// Below the nodes of the optimizer, which are right of the forward nodes.
+    void place() {
+        Position origin = besideForward(m_builder.graph());
         for (const NodeId id : m_training.nodes) {
             const Node& node = *m_builder.graph().find(id);
-            if (node.frame == m_training.backward) continue;
-            out.x = isFirst ? node.position.x : std::min(out.x, node.position.x);
-            out.y = isFirst ? node.position.y : std::max(out.y, node.position.y);
-            isFirst = false;
+            if (!node.folded) origin.y = std::max(origin.y, node.position.y + kBelow);
         }
-        return out;
+        for (const Change<Node>& change : arrange(m_builder.graph(), m_added, origin).nodes)
+            m_builder.change(*change.after);
     }
 
     /// The gradients that the optimizer reads, with its inputs that read them.
@@ -276,9 +277,8 @@ private:
         node.attributes = std::move(attributes);
         node.folded = findOp(node.op)->role == OpRole::source;
         node.forward = parameter;
-        m_below.y += 80;
-        node.position = m_below;
         const NodeId id = m_builder.addNode(std::move(node));
+        m_added.push_back(id);
         for (std::size_t port = 0; port < inputs.size(); ++port)
             m_builder.connect({inputs[port], {id, static_cast<std::int32_t>(port)}});
         return {id, 0};
@@ -290,7 +290,7 @@ private:
     UniqueNames m_names;
     LaneId m_home = LaneId::none; ///< of the loss
     PortRef m_inverse;
-    Position m_below;
+    std::vector<NodeId> m_added;
     std::map<std::tuple<LaneId, PortRef, DType>, PortRef> m_there;
 };
 
