@@ -69,6 +69,28 @@ class TestTrainingPanel : public QObject {
 private Q_SLOTS:
     void initTestCase() { isolateSettings(); }
 
+    void mixedPrecisionIsOneUndoStep() {
+        const auto window = windowWith(kLearns);
+        Document& document = window->document();
+        const std::size_t before = document.graph().nodes().size();
+        const auto choose = [&](const QString& text) {
+            for (QAction* action : window->findChildren<QAction*>())
+                if (action->text() == text) return action->trigger();
+            QFAIL(qPrintable(text));
+        };
+        choose(QStringLiteral("Mixed precision with bf16"));
+        QVERIFY(document.graph().nodes().size() > before);
+        QCOMPARE(document.analysis().typeOf({nodeNamed(document.graph(), "fc1"), 0})->dtype, DType::bf16);
+        QCOMPARE(document.analysis().errorCount(), 0);
+        const Training training = trainingOf(document.graph()).value();
+        QVERIFY(!lossScaleOf(document.graph(), training)); // only f16 needs one
+        document.undoStack().undo();
+        QCOMPARE(document.graph().nodes().size(), before);
+        choose(QStringLiteral("Mixed precision with f16"));
+        QVERIFY(lossScaleOf(document.graph(), trainingOf(document.graph()).value()));
+        QCOMPARE(document.analysis().errorCount(), 0);
+    }
+
     void aTrainingRunsToItsEnd() {
         const auto window = windowWith(kLearns);
         auto* panel = window->findChild<TrainingPanel*>();
