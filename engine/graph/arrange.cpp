@@ -27,7 +27,7 @@ std::vector<FrameId> framesAround(const Graph& graph, FrameId frame) {
 /// Places nodes, and collapsed modules as the single cards that they are.
 class Arrangement {
 public:
-    explicit Arrangement(const Graph& graph) : m_graph(graph) {}
+    Arrangement(const Graph& graph, int mostPassed) : m_graph(graph), m_mostPassed(mostPassed) {}
 
     /// The positions of nodes that are all inside `root` (none: of any), from (0, 0) on.
     void place(const std::vector<NodeId>& nodes, FrameId root) {
@@ -63,7 +63,7 @@ public:
             const NodeId first = *std::min_element(unit.nodes.begin(), unit.nodes.end());
             if (const Lane* lane = m_graph.find(m_graph.find(first)->lane)) boxes.back().lane = lane->order;
         }
-        const std::vector<Position> places = layeredLayout(boxes, links, parentsOf(groups));
+        const std::vector<Position> places = layeredLayout(boxes, links, parentsOf(groups), m_mostPassed);
         for (std::size_t i = 0; i < units.size(); ++i) {
             if (units[i].card == FrameId::none)
                 m_positions[units[i].nodes.front()] = places[i];
@@ -143,19 +143,20 @@ private:
     }
 
     const Graph& m_graph;
+    const int m_mostPassed;
     std::unordered_map<NodeId, Position> m_positions;
 };
 
 } // namespace
 
-Delta arrange(const Graph& graph, const std::vector<NodeId>& nodes, Position origin) {
+Delta arrange(const Graph& graph, const std::vector<NodeId>& nodes, Position origin, int mostPassed) {
     std::vector<NodeId> placed;
     std::set<NodeId> moved;
     for (const NodeId id : nodes) {
         const Node* node = graph.find(id);
         if (node && !foldedInto(graph, *node) && moved.insert(id).second) placed.push_back(id);
     }
-    Arrangement arrangement(graph);
+    Arrangement arrangement(graph, mostPassed);
     arrangement.place(placed, FrameId::none);
     Delta delta;
     delta.title = "Arrange";

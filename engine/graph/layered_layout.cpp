@@ -22,7 +22,6 @@ constexpr double kUnit = 8; ///< canvas units per inch of Graphviz: whole number
 constexpr double kPoints = 72;
 constexpr double kColumnGap = 64;
 constexpr double kRowGap = 24;
-constexpr int kMostPassed = 6000; ///< limit on the columns that links pass through
 
 std::string inches(double units) { return std::to_string(static_cast<int>(std::ceil(units / kUnit))); }
 
@@ -151,14 +150,15 @@ std::vector<int> depthsOf(std::size_t count, std::span<const LayoutLink> links) 
 
 /// dot routes a link through every column that it crosses. A constant that all layers read would cost more
 /// time than the network. Therefore the longest links are left out until the total is below the limit.
-std::vector<LayoutLink> affordable(std::span<const LayoutLink> links, const std::vector<int>& depths) {
+std::vector<LayoutLink> affordable(std::span<const LayoutLink> links, const std::vector<int>& depths,
+                                   int mostPassed) {
     const auto length = [&](const LayoutLink& link) { return std::abs(depths[link.to] - depths[link.from]); };
     std::vector<LayoutLink> out(links.begin(), links.end());
     std::stable_sort(out.begin(), out.end(),
                      [&](const LayoutLink& a, const LayoutLink& b) { return length(a) < length(b); });
     int passed = 0;
     std::size_t kept = 0;
-    for (; kept < out.size() && passed <= kMostPassed; ++kept) passed += std::max(0, length(out[kept]) - 1);
+    for (; kept < out.size() && passed <= mostPassed; ++kept) passed += std::max(0, length(out[kept]) - 1);
     out.resize(kept);
     return out;
 }
@@ -179,11 +179,11 @@ std::vector<Position> columns(std::span<const LayoutBox> boxes, const std::vecto
 } // namespace
 
 std::vector<Position> layeredLayout(std::span<const LayoutBox> boxes, std::span<const LayoutLink> links,
-                                    std::span<const int> parents) {
+                                    std::span<const int> parents, int mostPassed) {
     if (boxes.empty()) return {};
     const std::vector<int> depths = depthsOf(boxes.size(), links);
     std::vector<Position> middles;
-    if (boxes.size() <= kMostLaidOut) middles = drawn(boxes, affordable(links, depths), parents);
+    if (boxes.size() <= kMostLaidOut) middles = drawn(boxes, affordable(links, depths, mostPassed), parents);
     if (middles.empty()) middles = columns(boxes, depths);
     for (std::size_t i = 0; i < boxes.size(); ++i) {
         middles[i].x -= boxes[i].width / 2;

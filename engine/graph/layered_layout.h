@@ -26,6 +26,9 @@ struct LayoutLink {
 /// Graphviz lays out up to this many boxes; more are placed in plain columns.
 inline constexpr std::size_t kMostLaidOut = 3000;
 
+/// By default, links may pass through this many columns in all.
+inline constexpr int kMostPassed = 6000;
+
 /// Places boxes in columns from left to right, each after its sources, with few crossings. A group
 /// (`parents`: the group around each, -1 for none) does not overlap with boxes outside it. A long strip is
 /// broken into rows, like text; on several lanes only a very long one. Boxes of one lane and column do not
@@ -33,8 +36,9 @@ inline constexpr std::size_t kMostLaidOut = 3000;
 /// dot: Gansner et al., A Technique for Drawing Directed Graphs, 1993.
 ///
 /// Returns the top left corner of each box on the grid of 8 units; the minimum of both coordinates is 0.
-/// Links may form cycles. May be called from any thread; calls wait for each other.
+/// The longest links beyond `mostPassed` columns do not count; fewer columns take less time. Links may form
+/// cycles. May be called from any thread; calls wait for each other.
 std::vector<Position> layeredLayout(std::span<const LayoutBox> boxes, std::span<const LayoutLink> links,
-                                    std::span<const int> parents = {});
+                                    std::span<const int> parents = {}, int mostPassed = kMostPassed);
 
 } // namespace twb

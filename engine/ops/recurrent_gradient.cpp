@@ -220,7 +220,7 @@ private:
 } // namespace
 
 void recurrentGradient(GradientContext& g, RecurrentCell cell) {
-    constexpr std::int64_t most = 1024;
+    constexpr std::int64_t most = 512;
     const std::int64_t length = g.input().shape()[g.attributes().integer("layout") == 1 ? 1 : 0];
     if (length < 1 || length > most)
         g.refuse(fmt::format(

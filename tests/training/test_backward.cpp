@@ -133,7 +133,7 @@ private Q_SLOTS:
         };
         QCOMPARE(lstm(100), QString());
         QCOMPARE(lstm(2000),
-                 QStringLiteral("cannot make the gradient of LSTM \"node\": it unrolls 1 to 1024 steps, "
+                 QStringLiteral("cannot make the gradient of LSTM \"node\": it unrolls 1 to 512 steps, "
                                 "but the sequence has 2000; cut the sequence into shorter ones"));
         QCOMPARE(refusalOf("Det", {}, {33, 33}, {}),
                  QStringLiteral(

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -147,20 +148,25 @@ double slope(const Problem& problem, const Analysis& analysis, NodeId parameter,
     return (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step);
 }
 
-/// By parameter: the derivative with respect to each element.
-std::vector<std::vector<double>> slopesOf(const Problem& problem, const Analysis& analysis) {
+/// By parameter: the derivative with respect to each element. Of many elements, only every n-th is computed,
+/// and the others are NaN; `seed` chooses which.
+std::vector<std::vector<double>> slopesOf(const Problem& problem, const Analysis& analysis, unsigned seed) {
+    constexpr std::int64_t most = 24;
     std::vector<std::vector<double>> out;
     for (const NodeId parameter : problem.parameters) {
         out.emplace_back();
         const std::int64_t count = problem.values.at({parameter, 0}).elementCount();
-        for (std::int64_t i = 0; i < count; ++i) out.back().push_back(slope(problem, analysis, parameter, i));
+        const std::int64_t every = count / most + 1;
+        for (std::int64_t i = 0; i < count; ++i)
+            out.back().push_back(i % every == seed % every ? slope(problem, analysis, parameter, i)
+                                                           : std::numeric_limits<double>::quiet_NaN());
     }
     return out;
 }
 
 /// Whether two parameters have the same slopes, as the operands of a sum have.
 bool areAlike(const std::vector<double>& a, const std::vector<double>& b) {
-    return std::ranges::equal(a, b, [](double x, double y) { return std::abs(x - y) < 1e-4; });
+    return std::ranges::equal(a, b, [](double x, double y) { return !(std::abs(x - y) >= 1e-4); });
 }
 
 /// The first difference between gradients and slopes; empty if there is none.
@@ -174,8 +180,8 @@ QString wrongIn(const Problem& problem, const std::vector<std::vector<double>>& 
                 .arg(QString::fromStdString(gradients[p].shape().toTorchString()));
         const std::vector<double> got = valuesOf(gradients[p]);
         for (std::size_t i = 0; i < got.size(); ++i)
-            if (!(std::abs(got[i] - slopes[p][i]) <=
-                  problem.tolerance() * std::max(1.0, std::abs(slopes[p][i]))))
+            if (!std::isnan(slopes[p][i]) && !(std::abs(got[i] - slopes[p][i]) <=
+                                               problem.tolerance() * std::max(1.0, std::abs(slopes[p][i]))))
                 return QStringLiteral("x%1[%2]: %3 instead of %4")
                     .arg(p)
                     .arg(i)
@@ -219,7 +225,7 @@ private Q_SLOTS:
                 return gradients;
             };
             const std::vector<Tensor> gradients = gradientsBy(Mutant::none);
-            const std::vector<std::vector<double>> slopes = slopesOf(problem, before);
+            const std::vector<std::vector<double>> slopes = slopesOf(problem, before, seed);
             QCOMPARE(wrongIn(problem, slopes, gradients), QString());
             // The comparison sees a backward pass that does not sum over a broadcast, or that overwrites.
             if (problem.isBroadcast)
@@ -228,8 +234,8 @@ private Q_SLOTS:
                 QVERIFY(!wrongIn(problem, slopes, gradientsBy(Mutant::lastOfAdds)).isEmpty());
             // It sees gradients that are wrong by 1 %, or of another parameter.
             for (std::size_t p = 0; p < gradients.size(); ++p) {
-                if (std::ranges::all_of(slopes[p],
-                                        [&](double x) { return std::abs(x) < 1e3 * problem.tolerance(); }))
+                if (std::ranges::all_of(
+                        slopes[p], [&](double x) { return !(std::abs(x) >= 1e3 * problem.tolerance()); }))
                     continue;
                 std::vector<Tensor> scaled = gradients;
                 std::vector<double> numbers = valuesOf(scaled[p]);
