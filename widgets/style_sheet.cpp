@@ -64,7 +64,7 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit, QTextEdit {
     background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px 8px; min-height: 18px;
     selection-background-color: @accent; selection-color: @onAccent;
 }
-QSpinBox[role="compact"] { padding: 1px 8px; min-height: 16px; }
+QSpinBox[role="compact"], QComboBox[role="compact"] { padding: 1px 8px; min-height: 16px; }
 QLineEdit:hover, QSpinBox:hover, QDoubleSpinBox:hover, QComboBox:hover { border-color: @border-strong; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
 QLineEdit[invalid="true"], QSpinBox[invalid="true"] { border-color: @error; }

@@ -15,6 +15,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QScrollBar>
 #include <QSpinBox>
 
 using namespace twb;
@@ -36,6 +37,16 @@ std::unique_ptr<MainWindow> windowWith(const char* file) {
 
 void click(MainWindow& window, const char* name) {
     QTest::mouseClick(find<QPushButton>(window, name), Qt::LeftButton);
+}
+
+/// By the arrow keys.
+void chooseView(MainWindow& window, const char* name) {
+    auto* views = find<QComboBox>(window, "trainingView");
+    views->setFocus(); // else the keys belong to the canvas
+    QTest::keyClick(views, Qt::Key_Home);
+    for (int i = 1; i < views->count() && views->currentText() != QLatin1String(name); ++i)
+        QTest::keyClick(views, Qt::Key_Down);
+    QCOMPARE(views->currentText(), QString::fromLatin1(name));
 }
 
 /// Trains for some epochs, from the start.
@@ -73,12 +84,7 @@ private Q_SLOTS:
         const auto window = windowWith(kLearns);
         Document& document = window->document();
         const std::size_t before = document.graph().nodes().size();
-        const auto choose = [&](const QString& text) {
-            for (QAction* action : window->findChildren<QAction*>())
-                if (action->text() == text) return action->trigger();
-            QFAIL(qPrintable(text));
-        };
-        choose(QStringLiteral("Mixed precision with bf16"));
+        action(*window, QStringLiteral("Mixed precision with bf16"))->trigger();
         QVERIFY(document.graph().nodes().size() > before);
         QCOMPARE(document.analysis().typeOf({nodeNamed(document.graph(), "fc1"), 0})->dtype, DType::bf16);
         QCOMPARE(document.analysis().errorCount(), 0);
@@ -86,7 +92,7 @@ private Q_SLOTS:
         QVERIFY(!lossScaleOf(document.graph(), training)); // only f16 needs one
         document.undoStack().undo();
         QCOMPARE(document.graph().nodes().size(), before);
-        choose(QStringLiteral("Mixed precision with f16"));
+        action(*window, QStringLiteral("Mixed precision with f16"))->trigger();
         QVERIFY(lossScaleOf(document.graph(), trainingOf(document.graph()).value()));
         QCOMPARE(document.analysis().errorCount(), 0);
     }
@@ -120,7 +126,7 @@ private Q_SLOTS:
 
     void gradientsAndUpdatesFillAHeatTable() {
         const auto window = windowWith(kLearns);
-        click(*window, "parameterView");
+        chooseView(*window, "Parameters");
         QVERIFY(!find<QTableView>(*window, "parameterTable")->isVisible());
         train(*window, 3);
         auto& table = *find<QTableView>(*window, "parameterTable");
@@ -154,16 +160,24 @@ private Q_SLOTS:
         const int low = int(least - epochs[2].figures.begin());
         QVERIFY(shade(high, 2).hsvSaturation() > shade(low, 2).hsvSaturation());
         const QColor before = shade(high, 2);
-        QTest::keyClick(find<QComboBox>(*window, "quantity"), Qt::Key_Down);
+        auto* quantity = find<QComboBox>(*window, "quantity");
+        quantity->setFocus();
+        QTest::keyClick(quantity, Qt::Key_Down);
         QVERIFY(shade(high, 2) != before);
         QVERIFY(window->findChild<TrainingPanel*>()->csv().startsWith(
             "epoch,parameter,gradient_norm,weight_norm,update_norm,update_ratio\n1,fc1.weight,"));
+        // With many epochs, the last ones are shown.
+        window->resize(900, 600);
+        train(*window, 60);
+        QCOMPARE(table.model()->columnCount(), 60);
+        QVERIFY(table.horizontalScrollBar()->maximum() > 0);
+        QVERIFY(table.viewport()->rect().contains(table.visualRect(table.model()->index(0, 59))));
     }
 
     void aConfusionMatrixCountsTheValidation() {
         const auto window = windowWith(kLearns);
         train(*window, 3);
-        click(*window, "confusionView");
+        chooseView(*window, "Confusion");
         auto& table = *find<QTableView>(*window, "confusionTable");
         QVERIFY(table.isVisible());
         QCOMPARE(table.model()->rowCount(), 10);
@@ -211,9 +225,9 @@ private Q_SLOTS:
         QCOMPARE(window->training().earlier().front().losses, first);
         QVERIFY(runs.isVisible());
         QCOMPARE(runs.count(), 3);
-        QVERIFY(runs.item(0)->text().startsWith(QStringLiteral("run 3 · adamw lr 0.003 · best ")));
+        QVERIFY(runs.item(0)->toolTip().startsWith(QStringLiteral("run 3 · adamw lr 0.003 · best ")));
         QVERIFY(runs.item(0)->font().bold() && !runs.item(1)->font().bold());
-        const QString oldest = runs.item(2)->text();
+        const QString oldest = runs.item(2)->toolTip();
         QVERIFY2(oldest.startsWith(QStringLiteral("run 1 · adamw lr 0.002 · best ")) &&
                      oldest.contains(QStringLiteral(" % in epoch ")),
                  qPrintable(oldest));
@@ -237,7 +251,8 @@ private Q_SLOTS:
         QCOMPARE(shownCurves(), 2);
         QCOMPARE(panel->csv().count('\n'), 37);
         train(*window, 1);
-        QVERIFY2(runs.item(0)->text().startsWith(QStringLiteral("run 5 ")), qPrintable(runs.item(0)->text()));
+        QVERIFY2(runs.item(0)->toolTip().startsWith(QStringLiteral("run 5 ")),
+                 qPrintable(runs.item(0)->toolTip()));
     }
 
     void aTrainingCanBePausedAndStopped() {

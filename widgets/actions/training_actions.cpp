@@ -32,9 +32,10 @@ TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, Graph
 
 void TrainingActions::fill(QMenu& menu) {
     addAction(menu, tr("&Make it learn…"), QKeySequence(tr("Ctrl+Alt+Shift+B")), [this] { makeItLearn(); });
-    for (const DType low : {DType::bf16, DType::f16})
-        addAction(menu, tr("Mixed precision with %1").arg(QString::fromStdString(std::string(name(low)))), {},
-                  [this, low] { mix(low); });
+    addAction(menu, tr("Mixed precision with &bf16"), QKeySequence(tr("Ctrl+Alt+Shift+P")),
+              [this] { mix(DType::bf16); });
+    addAction(menu, tr("Mixed precision with &f16"), QKeySequence(tr("Ctrl+Alt+Shift+F")),
+              [this] { mix(DType::f16); });
     addAction(menu, tr("Go to &gradient or forward node"), QKeySequence(tr("Ctrl+Shift+F")),
               [this] { goToPartners(); });
     addAction(menu, tr("&Remove training"), QKeySequence(tr("Ctrl+Alt+Shift+L")), [this] { remove(); });

@@ -84,7 +84,8 @@ private:
 
 } // namespace
 
-HeatTable::HeatTable(QAbstractItemModel& model, QWidget* parent) : QTableView(parent) {
+HeatTable::HeatTable(QAbstractItemModel& model, bool followsEnd, QWidget* parent)
+    : QTableView(parent), m_followsEnd(followsEnd) {
     setHorizontalHeader(new HeatHeader(Qt::Horizontal, this));
     setVerticalHeader(new HeatHeader(Qt::Vertical, this));
     setModel(&model);
@@ -107,13 +108,26 @@ HeatTable::HeatTable(QAbstractItemModel& model, QWidget* parent) : QTableView(pa
     };
     connect(this, &QAbstractItemView::entered, this, describe);
     connect(selectionModel(), &QItemSelectionModel::currentChanged, this, describe);
-    connect(&model, &QAbstractItemModel::modelReset, this, &HeatTable::fit);
-    connect(&model, &QAbstractItemModel::columnsInserted, this, [this] {
-        const QScrollBar& bar = *horizontalScrollBar();
-        const bool isAtEnd = bar.value() == bar.maximum();
+    connect(&model, &QAbstractItemModel::modelReset, this, [this] {
         fit();
-        if (isAtEnd) scrollTo(this->model()->index(0, this->model()->columnCount() - 1));
+        showEnd();
     });
+    connect(&model, &QAbstractItemModel::columnsAboutToBeInserted, this,
+            [this] { m_isAtEnd = horizontalScrollBar()->value() == horizontalScrollBar()->maximum(); });
+    connect(&model, &QAbstractItemModel::columnsInserted, this, [this] {
+        fit();
+        if (m_isAtEnd) showEnd();
+    });
+}
+
+void HeatTable::showEnd() {
+    if (m_followsEnd) scrollTo(model()->index(0, model()->columnCount() - 1));
+}
+
+void HeatTable::showEvent(QShowEvent* event) {
+    QTableView::showEvent(event);
+    fit();
+    showEnd();
 }
 
 void HeatTable::fit() {

@@ -13,7 +13,8 @@ class HeatTable : public QTableView {
     Q_OBJECT
 
 public:
-    explicit HeatTable(QAbstractItemModel& model, QWidget* parent = nullptr);
+    /// `followsEnd`: shows the last column of new content, unless the user has scrolled.
+    HeatTable(QAbstractItemModel& model, bool followsEnd, QWidget* parent = nullptr);
     /// Whether the cells have room for their figures.
     bool showsFigures() const noexcept { return m_showsFigures; }
 
@@ -23,10 +24,14 @@ Q_SIGNALS:
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     void fit();
+    void showEnd();
 
+    const bool m_followsEnd;
+    bool m_isAtEnd = true; ///< before new columns
     bool m_showsFigures = false;
 };
 

@@ -12,7 +12,6 @@
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
-#include <QButtonGroup>
 #include <QComboBox>
 #include <QDir>
 #include <QEvent>
@@ -33,14 +32,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <utility>
 
 namespace twb {
 namespace {
 
+constexpr int kEpochs = 112;    ///< px
 constexpr int kLeastSide = 240; ///< px
-constexpr int kMostSide = 340;
-constexpr int kWideSide = 324; ///< has room for the name of a run in one line
+constexpr int kMostSide = 352;
+constexpr int kBesideRun = 84; ///< its check box, its line and the margins
 
 /// The best epoch of a run in a line of its own.
 QString twoLines(const QString& text) {
@@ -134,8 +134,9 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
     m_message->setAlignment(Qt::AlignCenter);
     m_message->setWordWrap(true);
     m_left->addWidget(m_plot);
-    const auto addTable = [this](QAbstractItemModel& model, const QString& object, const QString& name) {
-        auto* table = new HeatTable(model);
+    const auto addTable = [this](QAbstractItemModel& model, bool followsEnd, const QString& object,
+                                 const QString& name) {
+        auto* table = new HeatTable(model, followsEnd);
         table->setObjectName(object);
         table->setAccessibleName(name);
         connect(table, &HeatTable::described, this, [this](const QString& text) {
@@ -148,9 +149,9 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
         layout->addWidget(table);
         m_left->addWidget(page);
     };
-    addTable(*m_parameters, QStringLiteral("parameterTable"),
+    addTable(*m_parameters, true, QStringLiteral("parameterTable"),
              tr("Gradients and updates of the parameters over the epochs"));
-    addTable(*m_confusion, QStringLiteral("confusionTable"), tr("Rows by label and prediction"));
+    addTable(*m_confusion, false, QStringLiteral("confusionTable"), tr("Rows by label and prediction"));
     m_left->addWidget(m_message);
 
     auto* course = new QWidget;
@@ -227,6 +228,7 @@ QWidget* TrainingPanel::makeControls() {
     m_epochs = new QSpinBox;
     m_epochs->setObjectName(QStringLiteral("epochs"));
     m_epochs->setProperty("role", QStringLiteral("compact"));
+    m_epochs->setFixedWidth(kEpochs);
     m_epochs->setRange(1, 1000000);
     m_epochs->setValue(10);
     m_epochs->setPrefix(tr("Epochs: "));
@@ -237,24 +239,23 @@ QWidget* TrainingPanel::makeControls() {
     m_go =
         segment(tr("Train"), QStringLiteral("train"), tr("Train the parameters from their initial values"));
     m_stop = segment(tr("Stop"), QStringLiteral("stopTraining"), tr("Stop the training"));
-    layout->addSpacing(8);
-    m_views = new QButtonGroup(box);
-    const std::tuple<QString, QString, QString> views[] = {
-        {tr("Loss"), QStringLiteral("lossView"), tr("Plot the loss of each step")},
-        {tr("Parameters"), QStringLiteral("parameterView"),
-         tr("Show the gradient norm and the update-to-weight ratio of each parameter after each epoch")},
-        {tr("Confusion"), QStringLiteral("confusionView"),
-         tr("Show the rows for validation by label and prediction")}};
-    for (const auto& [text, name, what] : views) {
-        QPushButton* button = segment(text, name, what);
-        button->setCheckable(true);
-        m_views->addButton(button, int(m_views->buttons().size()));
+    m_views = new QComboBox;
+    m_views->setObjectName(QStringLiteral("trainingView"));
+    m_views->setProperty("role", QStringLiteral("compact"));
+    m_views->setAccessibleName(tr("View of the training"));
+    const std::pair<QString, QString> views[] = {
+        {tr("Loss"), tr("The loss of each step")},
+        {tr("Parameters"), tr("The gradient norm and the update-to-weight ratio of each parameter")},
+        {tr("Confusion"), tr("The rows for validation by label and prediction")}};
+    for (const auto& [text, what] : views) {
+        m_views->addItem(text);
+        m_views->setItemData(m_views->count() - 1, what, Qt::ToolTipRole);
     }
-    m_views->button(LossView)->setChecked(true);
-    connect(m_views, &QButtonGroup::idClicked, this, [this] {
+    connect(m_views, &QComboBox::currentIndexChanged, this, [this] {
         m_cell->clear();
         refresh();
     });
+    layout->addWidget(m_views);
     m_log = segment(tr("Log"), QStringLiteral("logAxis"), tr("Plot the loss on a logarithmic axis"));
     m_log->setCheckable(true);
     auto* more =
@@ -292,7 +293,7 @@ void TrainingPanel::toggle() {
     }
 }
 
-TrainingPanel::View TrainingPanel::view() const { return View(m_views->checkedId()); }
+TrainingPanel::View TrainingPanel::view() const { return View(m_views->currentIndex()); }
 
 void TrainingPanel::refresh() {
     refreshControls();
@@ -316,17 +317,26 @@ void TrainingPanel::refreshRuns() {
         item->setCheckState(Qt::Checked);
         m_runs->insertItem(m_runs->count() > 0 ? 1 : 0, item);
     }
+    const auto indexOf = [&](int row) {
+        return row == 0 ? std::nullopt : std::optional(earlier.size() - std::size_t(row));
+    };
+    const auto textOf = [&](int row) {
+        return row == 0 ? m_training.course().text() : earlier[*indexOf(row)].text();
+    };
+    QFont bold = twb::font(TextRole::small);
+    bold.setBold(true);
+    bool hasRoom = true;
+    for (int row = 0; row < rows; ++row)
+        hasRoom =
+            hasRoom && QFontMetrics(bold).horizontalAdvance(textOf(row)) + kBesideRun <= m_side->width();
     for (int row = 0; row < rows; ++row) {
         QListWidgetItem& item = *m_runs->item(row);
-        const auto index = row == 0 ? std::nullopt : std::optional(earlier.size() - std::size_t(row));
-        const QString text = index ? earlier[*index].text() : m_training.course().text();
+        const QString text = textOf(row);
         item.setFlags(row == 0 ? Qt::ItemIsEnabled : Qt::ItemIsEnabled | Qt::ItemIsUserCheckable);
-        item.setText(m_side->width() < kWideSide ? twoLines(text) : text);
+        item.setText(hasRoom ? text : twoLines(text));
         item.setToolTip(text);
-        item.setIcon(lineIcon(LossPlot::colorOf(index), row == 0 ? 3 : 1.5, devicePixelRatioF()));
-        QFont font = twb::font(TextRole::small);
-        font.setBold(row == 0);
-        item.setFont(font);
+        item.setIcon(lineIcon(LossPlot::colorOf(indexOf(row)), row == 0 ? 3 : 1.5, devicePixelRatioF()));
+        item.setFont(row == 0 ? bold : twb::font(TextRole::small));
     }
     if (rows > 0) m_runs->setFixedHeight(rows * m_runs->sizeHintForRow(0) + 2);
     m_clear->setEnabled(rows > 0);

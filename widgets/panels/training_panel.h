@@ -7,7 +7,6 @@
 #include <functional>
 
 class QAction;
-class QButtonGroup;
 class QComboBox;
 class QLabel;
 class QListWidget;
@@ -92,7 +91,7 @@ private:
     QSpinBox* m_epochs;
     QPushButton* m_go;
     QPushButton* m_stop;
-    QButtonGroup* m_views;
+    QComboBox* m_views;
     QPushButton* m_log;
     QAction* m_weights = nullptr;
     QAction* m_clear = nullptr;
