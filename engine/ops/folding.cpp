@@ -106,17 +106,17 @@ void col2ImKernel(const KernelContext& ctx) {
 void col2ImGradient(GradientContext& g) {
     const Window window = blocksOf(g.attributes(), *g.integers(1), *g.integers(2));
     const Shape& in = g.input().shape();
-    const auto spatial = static_cast<int>(window.axes.size());
-    std::vector<std::int64_t> pads(2 * static_cast<std::size_t>(spatial + 2), 0);
-    for (int a = 0; a < spatial; ++a) {
-        const WindowAxis& axis = window.axes[static_cast<std::size_t>(a)];
+    const std::size_t spatial = window.axes.size();
+    std::vector<std::int64_t> pads(2 * (spatial + 2), 0);
+    for (std::size_t a = 0; a < spatial; ++a) {
+        const WindowAxis& axis = window.axes[a];
         const std::int64_t end = axis.start(axis.out - 1) + axis.reach();
-        pads[static_cast<std::size_t>(2 + a)] = axis.padBegin;
-        pads[static_cast<std::size_t>(2 + a + spatial + 2)] = std::max<std::int64_t>(end - axis.in, 0);
+        pads[2 + a] = axis.padBegin;
+        pads[2 + a + spatial + 2] = std::max<std::int64_t>(end - axis.in, 0);
     }
     GraphTensor columns = apply("Pad", {g.gradient()}, {{"pads", pads}});
     std::vector<std::int64_t> order{0, 1};
-    for (int a = 0; a < spatial; ++a) {
+    for (int a = 0; a < static_cast<int>(spatial); ++a) {
         const WindowAxis& axis = window.axes[static_cast<std::size_t>(a)];
         const GraphTensor at =
             progression(g, DType::i64, axis.kernel, 0, static_cast<double>(axis.dilation), 1) +

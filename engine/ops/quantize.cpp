@@ -199,9 +199,9 @@ std::vector<GraphTensor> dequantized(GradientContext& g) {
     const std::int64_t block = g.attributes().integer("block_size");
     const auto fitted = [&](GraphTensor values) {
         if (block > 0) {
-            std::vector<double> blocks;
-            for (std::int64_t i = 0; i < x[axis]; ++i) blocks.push_back(static_cast<double>(i / block));
-            return gather(values, constant(g, DType::i64, {x[axis]}, blocks), axis);
+            const GraphTensor places = progression(g, DType::i64, x[axis]);
+            const GraphTensor size = constant(g, DType::i64, {}, {static_cast<double>(block)});
+            return gather(values, apply("Div", {places, size}), axis);
         }
         Shape line(std::vector<std::int64_t>(static_cast<std::size_t>(x.rank()), 1));
         if (values.shape().elementCount() != 1) line[axis] = x[axis];

@@ -139,7 +139,7 @@ std::vector<AxisPlan> plansOf(const Attributes& attributes, const Shape& in, con
         return plans;
     }
     requireCount("sizes", request.sizes->size(), count);
-    const std::string policy = attributes.text("keep_aspect_ratio_policy");
+    const std::string& policy = attributes.text("keep_aspect_ratio_policy");
     std::optional<double> common;
     for (std::size_t i = 0; i < count; ++i) {
         AxisPlan& plan = plans[i];
@@ -183,9 +183,9 @@ std::vector<AxisPlan> usefulPlans(const Attributes& attributes, const Shape& in,
 }
 
 Shares sharesOf(const Attributes& attributes, const AxisPlan& plan) {
-    const std::string mode = attributes.text("mode");
-    const std::string transformation = attributes.text("coordinate_transformation_mode");
-    const std::string rounding = attributes.text("nearest_mode");
+    const std::string& mode = attributes.text("mode");
+    const std::string& transformation = attributes.text("coordinate_transformation_mode");
+    const std::string& rounding = attributes.text("nearest_mode");
     const Coordinates coordinates(transformation, plan);
     const double a = attributes.number("cubic_coeff_a");
     // With antialias, the number of taps grows with the shrink factor.

@@ -14,7 +14,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -191,7 +190,8 @@ std::vector<const NodeFacts*> Writer::nodesOnTheWay() {
             if (m_wanted.contains(from.node)) m_wanted.insert(facts->id);
     std::unordered_set<NodeId> upstream{m_loss.node};
     std::vector<const NodeFacts*> out;
-    for (const NodeFacts* facts : order | std::views::reverse) {
+    std::ranges::reverse(order);
+    for (const NodeFacts* facts : order) {
         if (!upstream.contains(facts->id)) continue;
         for (const PortRef from : floatsOf(m_analysis, *facts)) upstream.insert(from.node);
         if (m_wanted.contains(facts->id)) out.push_back(facts);
