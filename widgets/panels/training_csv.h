@@ -1,0 +1,16 @@
+#pragma once
+
+#include "widgets/training_run.h"
+
+#include <QByteArray>
+
+namespace twb {
+
+/// The steps of all runs with their losses, and the figures of the epochs that they end.
+QByteArray csvOf(const TrainingRun& training);
+/// The figures of each parameter after each epoch.
+QByteArray csvOf(const std::vector<EpochRecord>& epochs);
+/// A line per label and prediction.
+QByteArray csvOf(const ConfusionMatrix& matrix);
+
+} // namespace twb
