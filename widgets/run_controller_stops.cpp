@@ -75,7 +75,7 @@ std::optional<Tensor> RunController::tensorAtStop(PortRef output) const {
     const TensorType& type = plan.values[value].type;
     if (type.isKnown() && std::uint64_t(type.byteCount()) > kKeptBytes) return std::nullopt;
     try {
-        const std::optional<Tensor> there = m_executor.tensorAtStop(output);
+        std::optional<Tensor> there = m_executor.tensorAtStop(output);
         if (there) m_lastCopy = {output, *there};
         return there;
     } catch (const Error&) {

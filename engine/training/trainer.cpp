@@ -292,7 +292,7 @@ private:
     Prepared prepare(const Graph& graph) {
         m_analysis = analyze(graph, m_devices, m_options.policy, m_files.get());
         DeltaBuilder builder(graph, {});
-        const Prepared out = finish(builder);
+        Prepared out = finish(builder);
         if (!m_names.empty()) return out;
         std::set<std::string> taken;
         for (const PortRef output : out.state) {
