@@ -532,7 +532,8 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
                  (run->second.once ? tr(", once") : QString())});
     if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
         rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
-    if (!isTrained && m_runs.isComputedAgain({node.id, 0})) rows.push_back({tr("values"), tr("recomputed after the run")});
+    if (!isTrained && m_runs.isComputedAgain({node.id, 0}))
+        rows.push_back({tr("values"), tr("recomputed after the run")});
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;
