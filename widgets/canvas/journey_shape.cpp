@@ -11,7 +11,7 @@ namespace twb {
 namespace {
 
 /// For translators.
-struct Words {
+struct JourneyWords {
     Q_DECLARE_TR_FUNCTIONS(Journey)
 };
 
@@ -52,15 +52,15 @@ JourneyShape journeyShape(const Scene& scene, const Graph& graph, const Analysis
             if (scene.nodes().drawn(place.tensor.node))
                 out.marks.push_back({Mark::Kind::created,
                                      scene.modules().portAt(place.tensor, PortSide::output), place.device,
-                                     Words::tr("created on %1").arg(device)});
+                                     JourneyWords::tr("created on %1").arg(device)});
         } else if (const auto at = placeOfCopy(scene, place)) {
             out.marks.push_back({Mark::Kind::copied, *at, place.device,
-                                 Words::tr("copy %1, on %2").arg(++copies).arg(device)});
+                                 JourneyWords::tr("copy %1, on %2").arg(++copies).arg(device)});
         }
         const auto last = lastInput(graph, place);
         if (last && scene.nodes().drawn(last->node))
             out.marks.push_back({Mark::Kind::dies, scene.modules().portAt(*last, PortSide::input),
-                                 place.device, Words::tr("last read on %1").arg(device)});
+                                 place.device, JourneyWords::tr("last read on %1").arg(device)});
     }
     return out;
 }

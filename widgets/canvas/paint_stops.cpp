@@ -8,7 +8,7 @@
 namespace twb {
 namespace {
 
-constexpr double kRadius = 7.5;     ///< of a breakpoint's mark
+constexpr double kMarkRadius = 7.5; ///< of a breakpoint's mark
 constexpr double kOfRow = 0.75;     ///< relative size on a folded parameter
 constexpr double kRingGap = 5;      ///< between a card and the ring around it
 constexpr double kArrow = 15;       ///< height
@@ -31,7 +31,7 @@ void paintMark(QPainter& painter, const Theme& theme, StopMarks::Mark mark, bool
     const QColor ink = isEnabled ? theme.raised : color;
     painter.setPen(QPen(isEnabled ? theme.raised : color, 1.5 * scale));
     painter.setBrush(isEnabled ? color : theme.raised);
-    painter.drawPolygon(octagon(at, kRadius * scale));
+    painter.drawPolygon(octagon(at, kMarkRadius * scale));
     painter.setPen(QPen(ink, 1.8 * scale, Qt::SolidLine, Qt::RoundCap));
     painter.setBrush(Qt::NoBrush);
     if (mark == StopMarks::looks) {
@@ -54,7 +54,7 @@ void paintMarks(const Pass& pass, const NodeShape& shape) {
     for (const auto mark : {StopMarks::before, StopMarks::after, StopMarks::looks}) {
         if (!(shape.stops.present & mark)) continue;
         paintMark(pass.painter, pass.theme(), mark, shape.stops.enabled & mark, at, scale);
-        at.rx() += 2.3 * kRadius * scale;
+        at.rx() += 2.3 * kMarkRadius * scale;
     }
 }
 

@@ -19,7 +19,7 @@ namespace twb {
 namespace {
 
 constexpr int kWidth = 440;
-constexpr int kRowHeight = 44;
+constexpr int kResultHeight = 44;
 constexpr int kRows = 8;
 constexpr int kMargin = 8;
 
@@ -29,7 +29,7 @@ public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
     QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
-        return {80, kRowHeight};
+        return {80, kResultHeight};
     }
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
@@ -102,10 +102,10 @@ OpSearch::OpSearch(QWidget* parent)
     m_list->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_list->setFrameShape(QFrame::NoFrame);
-    m_list->setFixedHeight(kRows * kRowHeight);
+    m_list->setFixedHeight(kRows * kResultHeight);
     m_nothing->setAlignment(Qt::AlignCenter);
     m_nothing->setWordWrap(true);
-    m_nothing->setFixedHeight(2 * kRowHeight);
+    m_nothing->setFixedHeight(2 * kResultHeight);
 
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);

@@ -16,7 +16,7 @@
 namespace twb {
 namespace {
 
-constexpr int kRowHeight = 24;
+constexpr int kBreakpointHeight = 24;
 
 enum class Column { node, when, device, state };
 
@@ -83,7 +83,7 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
     m_table->setObjectName(QStringLiteral("breakpointTable"));
     m_table->setAccessibleName(tr("Breakpoints"));
     m_table->setModel(m_model);
-    dressTable(*m_table, kRowHeight);
+    dressTable(*m_table, kBreakpointHeight);
     m_table->horizontalHeader()->setStretchLastSection(true);
     m_table->setColumnWidth(int(Column::node), 200);
     m_table->setColumnWidth(int(Column::when), 176);

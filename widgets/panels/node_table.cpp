@@ -18,7 +18,7 @@
 namespace twb {
 namespace {
 
-constexpr int kRowHeight = 24;
+constexpr int kNodeHeight = 24;
 
 enum class NodeColumn { name, op, device, time, share, kind, output, inputs };
 enum class EdgeColumn { from, to, input, tensor, crosses, time, kind };
@@ -249,7 +249,7 @@ QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name)
     sorted->setSourceModel(model);
     sorted->setSortRole(NodeTableModel::kSortRole);
     table->setModel(sorted);
-    dressTable(*table, kRowHeight);
+    dressTable(*table, kNodeHeight);
     table->setSortingEnabled(true);
     sorted->sort(-1); // in graph order, until a heading is clicked
     table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);

@@ -20,7 +20,7 @@ namespace twb {
 namespace {
 
 constexpr int kSideWidth = 480;
-constexpr int kRowHeight = 26;
+constexpr int kProblemHeight = 26;
 constexpr int kRoomForCodes = 1000;
 
 } // namespace
@@ -111,7 +111,7 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     m_table->setObjectName(QStringLiteral("problemsTable"));
     m_table->setAccessibleName(tr("Problems of the graph"));
     m_table->setModel(m_model);
-    dressTable(*m_table, kRowHeight);
+    dressTable(*m_table, kProblemHeight);
     m_table->setSelectionMode(QAbstractItemView::SingleSelection);
     m_table->setIconSize({14, 14});
     m_table->setWordWrap(false);

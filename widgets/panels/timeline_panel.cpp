@@ -19,7 +19,7 @@ namespace {
 constexpr int kLabelWidth = 152;
 constexpr int kAxisHeight = 28;
 constexpr int kHead = 26; ///< height of the critical path's summary
-constexpr int kMargin = 16;
+constexpr int kEdge = 16;
 constexpr double kMostRow = 36;
 constexpr double kLeastView = 100;          // ns
 constexpr std::uint32_t kInView = 2;        ///< number of iterations shown initially
@@ -91,7 +91,7 @@ QString TimelinePanel::criticalPathText() const {
 }
 
 QRectF TimelinePanel::area() const {
-    return QRectF(rect()).adjusted(kMargin + kLabelWidth, kHead, -kMargin, -kAxisHeight);
+    return QRectF(rect()).adjusted(kEdge + kLabelWidth, kHead, -kEdge, -kAxisHeight);
 }
 
 double TimelinePanel::rowHeight() const {
@@ -134,7 +134,7 @@ void TimelinePanel::paintEvent(QPaintEvent*) {
     }
     painter.setFont(twb::font(TextRole::small));
     painter.setPen(Theme::current().secondaryText);
-    drawElided(painter, QRect(kMargin, 4, width() - 2 * kMargin, kHead - 8), Qt::AlignLeft | Qt::AlignVCenter,
+    drawElided(painter, QRect(kEdge, 4, width() - 2 * kEdge, kHead - 8), Qt::AlignLeft | Qt::AlignVCenter,
                criticalPathText());
     paintAxis(painter);
     paintRows(painter);
