@@ -8,6 +8,7 @@
 #include "formats/file_claims.h"
 #include "formats/npy.h"
 #include "formats/project.h"
+#include "formats/tensor_archive.h"
 #include "formats/trained_graph.h"
 #include "ops/batch_rows.h"
 #include "placement/analysis.h"
@@ -23,6 +24,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -290,6 +292,26 @@ FileClaims claimsOf(const TrainCommand& command) {
     return claims;
 }
 
+/// The files that a project reads are found from its folder, which may be another than that of the training.
+void warnOfMissingFiles(const std::string& project) {
+    const Graph graph = loadProject(project);
+    std::set<std::string> missing;
+    for (const Node& node : graph.nodes()) {
+        const Op* op = findOp(node.op);
+        if (!op || op->role == OpRole::sink) continue;
+        for (const AttributeSpec& spec : op->attributes) {
+            if (spec.type != AttributeType::file || !node.attributes.has(spec.name)) continue;
+            const std::string file = splitTensorPath(node.attributes.text(spec.name)).file;
+            std::error_code failed;
+            if (!file.empty() && !fs::exists(fs::absolute(project).parent_path() / file, failed))
+                missing.insert(file);
+        }
+    }
+    for (const std::string& file : missing)
+        printMessage(
+            fmt::format("warning: {} reads {}, which is not in its folder: copy it there", project, file));
+}
+
 ExitCode train(const TrainCommand& command) {
     FileClaims claims = claimsOf(command);
     const fs::path folder = fs::absolute(command.file).parent_path();
@@ -367,7 +389,10 @@ ExitCode train(const TrainCommand& command) {
         return ExitCode::cancelled;
     }
     if (!command.weights.empty()) saveWeights(command.weights, trainer.parameters());
-    if (!command.output.empty()) saveTrained(command.output, graph, trainer.parameters(), trainer.names());
+    if (!command.output.empty()) {
+        saveTrained(command.output, graph, trainer.parameters(), trainer.names());
+        warnOfMissingFiles(command.output);
+    }
     return ExitCode::fine;
 }
 
