@@ -62,11 +62,12 @@ private:
         for (std::size_t i = 0; i < m_analysis.nodes.size(); ++i) {
             const NodeFacts& facts = m_analysis.nodes[i];
             if (!isPlanned[i] || !facts.op) continue;
-            for (const int port : facts.op->updates)
-                if (const auto& target = facts.inputs[static_cast<std::size_t>(port)]) {
-                    m_updates[*target] = i;
-                    m_isUpdate.insert(i);
-                }
+            for (const int port : facts.op->updates) {
+                const auto p = static_cast<std::size_t>(port);
+                if (p >= facts.inputs.size() || !facts.inputs[p]) continue; // an optional state
+                m_updates[*facts.inputs[p]] = i;
+                m_isUpdate.insert(i);
+            }
         }
     }
 
