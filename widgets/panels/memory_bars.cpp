@@ -15,7 +15,7 @@
 namespace twb {
 namespace {
 
-constexpr int kBarHeight = 60;
+constexpr int kRowHeight = 60;
 constexpr int kBarHeight = 8;
 constexpr int kTicks = 3;
 
@@ -52,7 +52,7 @@ void MemoryBars::setRows(std::vector<Row> rows) {
     update();
 }
 
-QRect MemoryBars::rectOf(int row) const { return {0, row * kBarHeight, width(), kBarHeight}; }
+QRect MemoryBars::rectOf(int row) const { return {0, row * kRowHeight, width(), kRowHeight}; }
 
 void MemoryBars::choose(int row) {
     if (row < 0 || row >= int(m_rows.size()) || row == m_chosen) return;
@@ -61,7 +61,7 @@ void MemoryBars::choose(int row) {
     Q_EMIT rowChosen(row);
 }
 
-void MemoryBars::mousePressEvent(QMouseEvent* event) { choose(int(event->position().y()) / kBarHeight); }
+void MemoryBars::mousePressEvent(QMouseEvent* event) { choose(int(event->position().y()) / kRowHeight); }
 
 void MemoryBars::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Up)
