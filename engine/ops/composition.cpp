@@ -51,7 +51,7 @@ private:
         TensorType type;
         bool isWanted = false; ///< depends on an input whose gradient is wanted
         GraphTensor outside;   ///< once it is in the graph
-        int port = 0;          ///< of the op that the entry `port` places before this one has
+        int port = 0;          ///< output of the op whose entry is `port` positions earlier
         const Op* op = nullptr;
         Attributes given, attributes; ///< without and with defaults
         std::vector<std::optional<std::uint32_t>> inputs;

@@ -21,8 +21,7 @@ void differentiate(GradientContext& g, const Composition& composition);
 /// A tensor of listed values, of one number if there is one. Its elements are in row-major order.
 GraphTensor constant(GradientContext& context, DType dtype, const Shape& shape,
                      const std::vector<double>& values);
-/// `count` numbers from `start` at equal distances: one axis of that size, the last but `behind` axes of
-/// size 1.
+/// `count` equally spaced numbers from `start`, of the shape [count, 1, …, 1] with `behind` ones.
 GraphTensor progression(GradientContext& context, DType dtype, std::int64_t count, double start = 0,
                         double delta = 1, int behind = 0);
 /// Parts of these sizes along an axis.

@@ -173,7 +173,7 @@ Op makeState(const char* name, const char* doc) {
     Op op = makeOp(name, kCategory, 0, doc);
     op.role = OpRole::state;
     op.outputs = {port("output", "", kAll)};
-    op.noGradient = "belongs to a body; take the loss from the results of the body's owner";
+    op.noGradient = "belongs to the body of an If, Loop or Scan; choose an output of that node as the loss";
     op.cost = [](std::span<const TensorType>, std::span<const TensorType> outputs, const Attributes&) {
         return streamingCost(outputs, outputs, 0);
     };

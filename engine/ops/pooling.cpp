@@ -443,7 +443,7 @@ GraphTensor flat(GraphTensor tensor) { return reshape(tensor, {tensor.shape().el
 /// Each result's gradient goes to the element that it was taken from.
 void maxPoolGradient(GradientContext& g) {
     GraphTensor places = g.output(1);
-    if (g.attributes().integer("storage_order") != 0) { // the gradient needs row-major places
+    if (g.attributes().integer("storage_order") != 0) { // the gradient needs row-major indices
         Attributes attributes = g.attributes();
         attributes.set("storage_order", std::int64_t{0});
         places = outputOf(apply("MaxPool", {g.input()}, attributes), 1);

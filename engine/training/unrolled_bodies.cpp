@@ -91,8 +91,8 @@ const Tensor* UnrolledBodies::knownAt(const NodeFacts& facts, int port) const {
     if (p >= facts.inputs.size() || !facts.inputs[p]) return nullptr;
     const NodeFacts* from = m_analysis.find(facts.inputs[p]->node);
     if (!from || !from->value)
-        m_g->refuse(
-            fmt::format("{} of {} is known only at run time", facts.op->inputAt(port).name, facts.op->name));
+        m_g->refuse(fmt::format("{} of {} is known only at run time; connect a Constant",
+                                facts.op->inputAt(port).name, facts.op->name));
     return &from->value;
 }
 
@@ -137,7 +137,7 @@ std::int64_t UnrolledBodies::runsOf(const NodeFacts& owner, const Body& body) co
                 all ? normalizeAxis(facts->attributes.integer("axis"), all->shape.rank()).value_or(0) : 0;
             if (all && all->shape[axis] != kUnknownDim) return all->shape[axis];
         }
-        m_g->refuse("the length of its slices is known only at run time");
+        m_g->refuse("the number of its slices is known only at run time");
     }
     for (const int port : {1, 2}) {
         const Tensor* known = knownAt(owner, port);
@@ -156,10 +156,11 @@ std::vector<GraphTensor> UnrolledBodies::outputsOfRepeated(const NodeFacts& owne
     const auto carriedCount = static_cast<std::size_t>(owner.attributes.integer("carried"));
     const std::int64_t runs = runsOf(owner, body);
     const std::size_t nodes = nodesOf(body).size() * static_cast<std::size_t>(runs);
-    if (runs < 1 || nodes > kMostNodes)
+    if (runs < 1) m_g->refuse("its body runs 0 times");
+    if (nodes > kMostNodes)
         m_g->refuse(
-            fmt::format("its gradient computes each of {} runs of its body by itself, but at least 1 run and "
-                        "at most {} nodes can be added",
+            fmt::format("its backward pass repeats the body {} times, which takes more than {} nodes; "
+                        "reduce the number of iterations",
                         runs, kMostNodes));
     std::vector<GraphTensor> carried;
     std::vector<std::vector<GraphTensor>> parts(count - carriedCount);

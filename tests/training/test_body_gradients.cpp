@@ -242,7 +242,7 @@ private Q_SLOTS:
         net.g.body(net.result, "body", {h, next});
         QCOMPARE(refusal(net),
                  QStringLiteral(
-                     "cannot make the gradient of Loop \"Loop\": cond of Loop is known only at run time"));
+                     "cannot make the gradient of Loop \"Loop\": cond of Loop is known only at run time; connect a Constant"));
     }
     void aParameterInABodyIsRefused() {
         Net net;

@@ -70,8 +70,8 @@ void expandGradients(ImportedModel& model, const Find& find) {
         try {
             expand(model, node, find);
         } catch (const Error& error) {
-            model.remarks.push_back(
-                fmt::format("Gradient \"{}\" remains as it is: {}", node.name, error.what()));
+            model.remarks.push_back(fmt::format("Gradient \"{}\" remains a placeholder, which cannot run: {}",
+                                                node.name, error.what()));
         }
     }
 }
