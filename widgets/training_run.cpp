@@ -9,7 +9,7 @@
 namespace twb {
 namespace {
 
-constexpr int kRefreshMs = 50;
+constexpr int kPictureMs = 50;
 
 } // namespace
 
@@ -29,7 +29,7 @@ QString TrainingCourse::text() const {
 }
 
 TrainingRun::TrainingRun(Document& document, QObject* parent) : QObject(parent), m_document(document) {
-    m_timer.setInterval(kRefreshMs);
+    m_timer.setInterval(kPictureMs);
     connect(&m_timer, &QTimer::timeout, this, &TrainingRun::take);
     connect(&m_document, &Document::reset, this, [this] {
         stop();
