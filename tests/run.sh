@@ -5,10 +5,7 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bash resources/install-dependencies.sh --tests
-# A fresh build folder compiles the window's files together, which is faster; an existing one stays as it is.
-unity=ON
-[[ -f build-dev/CMakeCache.txt ]] && unity=$(sed -n 's/^TWB_UNITY:BOOL=//p' build-dev/CMakeCache.txt)
-cmake --preset dev --log-level=WARNING -DTWB_UNITY="${unity:-OFF}"
+cmake --preset dev --log-level=WARNING
 cmake --build build-dev --parallel "$(nproc)"
 
 # Qt needs a private folder for its sockets, which does not exist without a login session.
