@@ -19,16 +19,14 @@ void requireTensors(const Graph& graph, const fs::path& source, const fs::path& 
     const fs::path from = fs::absolute(source).parent_path();
     const fs::path to = fs::absolute(target).parent_path();
     std::error_code unknown;
-    for (const Node& node : graph.nodes()) {
-        const AttributeValue* path = node.op == "File" ? node.attributes.find("path") : nullptr;
-        const auto* text = path ? std::get_if<std::string>(path) : nullptr;
-        if (!text) continue;
-        const std::string file = splitTensorPath(*text).file;
+    for (const GraphFile& named : filesNamedBy(graph)) {
+        if (named.node->op != "File") continue;
+        const std::string file = splitTensorPath(named.path).file;
         if (fs::exists(from / file, unknown) && !fs::exists(to / file, unknown))
             throw Error(ErrorCode::io,
                         fmt::format("{} is not written: File \"{}\" would not find {} in {}; copy that file "
                                     "there first, or write the project to {}",
-                                    target.string(), node.name, file, to.string(), from.string()));
+                                    target.string(), named.node->name, file, to.string(), from.string()));
     }
 }
 

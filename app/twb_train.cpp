@@ -295,17 +295,12 @@ FileClaims claimsOf(const TrainCommand& command) {
 /// The files that a project reads are found from its folder, which may be another than that of the training.
 void warnOfMissingFiles(const std::string& project) {
     const Graph graph = loadProject(project);
+    const fs::path folder = fs::absolute(project).parent_path();
     std::set<std::string> missing;
-    for (const Node& node : graph.nodes()) {
-        const Op* op = findOp(node.op);
-        if (!op || op->role == OpRole::sink) continue;
-        for (const AttributeSpec& spec : op->attributes) {
-            if (spec.type != AttributeType::file || !node.attributes.has(spec.name)) continue;
-            const std::string file = splitTensorPath(node.attributes.text(spec.name)).file;
-            std::error_code failed;
-            if (!file.empty() && !fs::exists(fs::absolute(project).parent_path() / file, failed))
-                missing.insert(file);
-        }
+    for (const GraphFile& named : filesNamedBy(graph)) {
+        const std::string file = splitTensorPath(named.path).file;
+        std::error_code failed;
+        if (!named.isWritten && !fs::exists(folder / file, failed)) missing.insert(file);
     }
     for (const std::string& file : missing)
         printMessage(

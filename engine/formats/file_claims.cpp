@@ -83,6 +83,13 @@ void FileClaims::write(const fs::path& path, const std::string& role, Content co
 }
 
 void FileClaims::readGraph(const Graph& graph, const fs::path& folder) {
+    for (const GraphFile& file : filesNamedBy(graph))
+        add(folder / file.path, fmt::format("{} \"{}\"", file.node->op, file.node->name), file.isWritten,
+            true);
+}
+
+std::vector<GraphFile> filesNamedBy(const Graph& graph) {
+    std::vector<GraphFile> out;
     for (const Node& node : graph.nodes()) {
         const Op* op = findOp(node.op);
         if (!op) continue;
@@ -91,10 +98,10 @@ void FileClaims::readGraph(const Graph& graph, const fs::path& folder) {
                 spec.type == AttributeType::file ? node.attributes.find(spec.name) : nullptr;
             const auto* text = path ? std::get_if<std::string>(path) : nullptr;
             if (text && !text->empty() && text->find('\0') == std::string::npos)
-                add(folder / *text, fmt::format("{} \"{}\"", node.op, node.name), op->role == OpRole::sink,
-                    true);
+                out.push_back({&node, *text, op->role == OpRole::sink});
         }
     }
+    return out;
 }
 
 void FileClaims::add(const fs::path& path, const std::string& role, bool written, bool byGraph) {

@@ -45,4 +45,13 @@ private:
     std::vector<Claim> m_claims;
 };
 
+/// A file that a node of a graph names.
+struct GraphFile {
+    const Node* node = nullptr;
+    std::string path; ///< as in the graph: "a.npz#x"
+    bool isWritten = false;
+};
+/// Valid as long as the graph. Names that are no paths, such as an empty one, are left out.
+std::vector<GraphFile> filesNamedBy(const Graph& graph);
+
 } // namespace twb

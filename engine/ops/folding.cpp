@@ -102,7 +102,8 @@ void col2ImKernel(const KernelContext& ctx) {
     });
 }
 
-/// The windows of the gradient: taps × positions along one axis after the other.
+/// Col2Im sums windows into an image, so its gradient reads the same windows from the image's gradient: one
+/// axis after the other, with the elements of a window and its positions as axes of their own.
 void col2ImGradient(GradientContext& g) {
     const Window window = blocksOf(g.attributes(), *g.integers(1), *g.integers(2));
     const Shape& in = g.input().shape();

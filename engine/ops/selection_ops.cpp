@@ -70,7 +70,8 @@ void oneHotKernel(const KernelContext& ctx) {
     });
 }
 
-/// The sums over the elements that are off and those that are on.
+/// The gradient of `values` has two numbers: the sum over the places of the off value, and over those of the
+/// on value.
 void oneHotGradient(GradientContext& g) {
     const Shape& out = g.output().shape();
     const std::int64_t axis = g.attributes().integer("axis");

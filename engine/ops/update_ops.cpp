@@ -335,7 +335,7 @@ void addOptimizerSteps(std::vector<Op>& table) {
     table.push_back(std::move(lion));
 }
 
-/// Of an update with one value of the parameter's shape, and the scalar that skips it.
+/// Sets the types of an update that reads one tensor of the parameter's shape, and a scalar that can skip it.
 void inferFromValue(InferContext& ctx) {
     needShapeOfParameter(ctx, 1);
     needScalar(ctx, 2);

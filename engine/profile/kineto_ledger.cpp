@@ -1,6 +1,6 @@
 #include "profile/kineto_ledger.h"
 
-#include "profile/busy_time.h"
+#include "core/busy_time.h"
 
 #include <algorithm>
 #include <array>

@@ -30,7 +30,7 @@ public:
     void cancel() noexcept;
     bool isCancelled() const noexcept { return m_cancelled.load(std::memory_order_relaxed); }
     bool hasFailed() const noexcept { return m_failed.load(std::memory_order_relaxed); }
-    /// Whether a cancel prevented a step of the iteration with this lap.
+    /// Whether a cancel prevented a step of the iteration in flight that has this lap.
     bool wasCut(std::size_t lap) const noexcept { return m_sides[lap].isCut(); }
     /// done, unless the step did not run.
     StepState state(std::uint32_t step, std::size_t lap) const noexcept;
@@ -50,7 +50,7 @@ private:
 
     private:
         RunGuard* m_run = nullptr;
-        int m_lap = 0;
+        std::size_t m_lap = 0;
         std::vector<std::atomic<bool>> m_cut; ///< by step: prevented by a cancel
         std::atomic<bool> m_isCut{false};
     };

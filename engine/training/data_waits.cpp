@@ -1,5 +1,7 @@
 #include "training/data_waits.h"
 
+#include "core/busy_time.h"
+
 #include <algorithm>
 
 namespace twb {
@@ -20,25 +22,14 @@ void DataWaits::steps(std::uint64_t, std::span<const StepRecord> records) {
 }
 
 std::int64_t DataWaits::waitNs() {
-    // Between two neighbouring moments the same steps run.
-    std::vector<std::pair<std::int64_t, std::pair<int, int>>> moments; // with the change of both counts
+    std::ranges::sort(m_spans, {}, &Span::startNs);
+    BusyTime any;
+    BusyTime other;
     for (const Span& span : m_spans) {
-        const std::pair<int, int> change = span.isData ? std::pair(1, 0) : std::pair(0, 1);
-        moments.emplace_back(span.startNs, change);
-        moments.emplace_back(span.endNs, std::pair(-change.first, -change.second));
+        any.add(span.startNs, span.endNs);
+        if (!span.isData) other.add(span.startNs, span.endNs);
     }
-    std::ranges::sort(moments, {}, [](const auto& moment) { return moment.first; });
-    std::int64_t out = 0;
-    std::int64_t before = 0;
-    int data = 0;
-    int other = 0;
-    for (const auto& [now, change] : moments) {
-        if (data > 0 && other == 0) out += now - before;
-        data += change.first;
-        other += change.second;
-        before = now;
-    }
-    return out;
+    return any.totalNs() - other.totalNs();
 }
 
 } // namespace twb

@@ -3,7 +3,6 @@
 #include "runtime/executor.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace twb {
@@ -17,7 +16,7 @@ public:
     void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
     void finished(RunResult) noexcept override {}
 
-    /// In ns, on the clock of the run. Call it once, after the run.
+    /// In ns, on the clock of the run; after the run.
     std::int64_t waitNs();
 
 private:

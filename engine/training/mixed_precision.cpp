@@ -1,11 +1,11 @@
 #include "training/mixed_precision.h"
 
-#include "graph/arrange.h"
 #include "graph/free_places.h"
 #include "graph/unique_names.h"
 #include "ops/op_table.h"
 #include "training/backward.h"
 #include "training/training.h"
+#include "training/training_nodes.h"
 
 #include <fmt/format.h>
 
@@ -178,55 +178,53 @@ private:
 class LossScale {
 public:
     LossScale(DeltaBuilder& builder, const Analysis& analysis, const Training& training)
-        : m_builder(builder), m_analysis(analysis), m_training(training), m_names(builder.graph()) {}
+        : m_builder(builder), m_analysis(analysis), m_training(training), m_nodes(builder, training.frame) {}
 
     void write() {
         const Graph before = m_builder.graph();
         const Node& loss = *before.find(m_training.loss);
-        m_home = loss.lane;
-        const PortRef scale = add("Full", "loss scale", m_home,
-                                  {{"shape", std::vector<std::int64_t>{}}, {"value", kFirstScale}}, {});
-        const PortRef tracker = add("Zeros", "good steps", m_home,
-                                    {{"shape", std::vector<std::int64_t>{}}, {"dtype", "i32"}}, {});
-        m_inverse = add("Reciprocal", "1 / loss scale", m_home, {}, {scale});
-        const PortRef zero = add("Constant", "zero", m_home, {{"value", 0.0}}, {});
-        std::vector<PortRef> checks;
+        const LaneId home = loss.lane;
+        const PortRef scale = m_nodes.add(
+            "Full", "loss scale", home, {{"shape", std::vector<std::int64_t>{}}, {"value", kFirstScale}}, {});
+        const PortRef tracker = m_nodes.add("Zeros", "good steps", home,
+                                            {{"shape", std::vector<std::int64_t>{}}, {"dtype", "i32"}}, {});
+        const PortRef inverse = m_nodes.add("Reciprocal", "1 / loss scale", home, {}, {scale});
+        const PortRef zero = m_nodes.add("Constant", "zero", home, {{"value", 0.0}}, {});
+        std::vector<std::optional<PortRef>> checks;
         for (const auto& [gradient, readers] : gradients(before)) {
             const Node& parameter = *before.find(before.find(readers.front().node)->forward);
             const std::string& name = parameter.name;
             const DType dtype = m_analysis.typeOf({parameter.id, 0})->dtype;
             const PortRef unscaled =
-                add("Mul", name + " gradient unscaled", parameter.lane, {},
-                    {gradient, on(parameter.lane, m_inverse, DType::f32, dtype)}, parameter.id);
+                m_nodes.add("Mul", name + " gradient unscaled", parameter.lane, {},
+                            {gradient, on(parameter.lane, inverse, DType::f32, dtype)}, parameter.id);
             for (const PortRef to : readers) m_builder.connect({unscaled, to});
             // 0 times a number that is not finite is NaN, and so is the sum.
             const PortRef product =
-                add("Mul", name + " gradient times 0", parameter.lane, {},
-                    {unscaled, on(parameter.lane, zero, DType::f32, dtype)}, parameter.id);
-            const PortRef sum = add("ReduceSum", name + " gradient is finite", parameter.lane,
-                                    {{"keepdims", false}}, {product}, parameter.id);
-            checks.push_back(on(m_home, sum, dtype, DType::f32));
+                m_nodes.add("Mul", name + " gradient times 0", parameter.lane, {},
+                            {unscaled, on(parameter.lane, zero, DType::f32, dtype)}, parameter.id);
+            const PortRef sum = m_nodes.add("ReduceSum", name + " gradient is finite", parameter.lane,
+                                            {{"keepdims", false}}, {product}, parameter.id);
+            checks.push_back(on(home, sum, dtype, DType::f32));
         }
-        const PortRef all = add("Sum", "gradients are finite", m_home, {}, checks);
-        const PortRef overflow = add("IsNaN", "overflow", m_home, {}, {all});
+        const PortRef all = m_nodes.add("Sum", "gradients are finite", home, {}, checks);
+        const PortRef overflow = m_nodes.add("IsNaN", "overflow", home, {}, {all});
         for (const NodeId id : m_training.nodes) skip(id, overflow);
-        add("ScaleUpdate", "next loss scale", m_home, {}, {scale, tracker, overflow});
+        m_nodes.add("ScaleUpdate", "next loss scale", home, {}, {scale, tracker, overflow});
         place();
     }
 
 private:
     static constexpr double kFirstScale = 65536; // 2^16, as torch.amp.GradScaler
-    static constexpr double kBelow = 160;        ///< distance from the nodes above
 
     /// Below the nodes of the optimizer, which are right of the forward nodes.
     void place() {
         Position origin = besideForward(m_builder.graph());
         for (const NodeId id : m_training.nodes) {
             const Node& node = *m_builder.graph().find(id);
-            if (!node.folded) origin.y = std::max(origin.y, node.position.y + kBelow);
+            if (!node.folded) origin.y = std::max(origin.y, node.position.y + TrainingNodes::kBelow);
         }
-        for (const Change<Node>& change : arrange(m_builder.graph(), m_added, origin).nodes)
-            m_builder.change(*change.after);
+        m_nodes.place(origin);
     }
 
     /// The gradients that the optimizer reads, with its inputs that read them.
@@ -262,35 +260,15 @@ private:
         if (graph.find(from)->device == graph.find(lane)->device && now == dtype) return tensor;
         const auto [known, isNew] = m_there.try_emplace({lane, tensor, dtype});
         if (isNew)
-            known->second = add("To", graph.find(tensor.node)->name + " there", lane,
-                                {{"dtype", std::string(name(dtype))}}, {tensor});
+            known->second = m_nodes.add("To", graph.find(tensor.node)->name + " there", lane,
+                                        {{"dtype", std::string(name(dtype))}}, {tensor});
         return known->second;
-    }
-
-    PortRef add(std::string op, const std::string& name, LaneId lane, Attributes attributes,
-                const std::vector<PortRef>& inputs, NodeId parameter = NodeId::none) {
-        Node node;
-        node.op = std::move(op);
-        node.name = m_names.take(name);
-        node.lane = lane;
-        node.frame = m_training.frame;
-        node.attributes = std::move(attributes);
-        node.folded = findOp(node.op)->role == OpRole::source;
-        node.forward = parameter;
-        const NodeId id = m_builder.addNode(std::move(node));
-        m_added.push_back(id);
-        for (std::size_t port = 0; port < inputs.size(); ++port)
-            m_builder.connect({inputs[port], {id, static_cast<std::int32_t>(port)}});
-        return {id, 0};
     }
 
     DeltaBuilder& m_builder;
     const Analysis& m_analysis;
     const Training& m_training;
-    UniqueNames m_names;
-    LaneId m_home = LaneId::none; ///< of the loss
-    PortRef m_inverse;
-    std::vector<NodeId> m_added;
+    TrainingNodes m_nodes;
     std::map<std::tuple<LaneId, PortRef, DType>, PortRef> m_there;
 };
 

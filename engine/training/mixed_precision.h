@@ -15,8 +15,8 @@ namespace twb {
 /// torch.amp.GradScaler with its defaults: the gradients are divided by the scale before they are clipped and
 /// used; a step with gradients that are not finite is skipped.
 ///
-/// Empty if nothing changes. Throws Error(invalidArgument) for another dtype, and Error(badGraph) like
-/// remakeBackward().
+/// Returns an empty Delta if nothing changes. Throws Error(invalidArgument) for another dtype, and
+/// Error(badGraph) like remakeBackward().
 Delta makeMixedPrecision(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
                          DType low);
 

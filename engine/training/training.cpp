@@ -1,12 +1,12 @@
 #include "training/training.h"
 
-#include "graph/arrange.h"
 #include "graph/folding.h"
 #include "graph/unique_names.h"
 #include "ops/op_table.h"
 #include "placement/device_rule.h"
 #include "placement/update_rule.h"
 #include "training/backward.h"
+#include "training/training_nodes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,7 +22,6 @@
 namespace twb {
 namespace {
 
-constexpr double kBelow = 160; ///< the optimizer's cards, below those of the backward pass
 /// Added to the norm before the division, as in torch.nn.utils.clip_grad_norm_.
 constexpr double kNormEpsilon = 1e-6;
 
@@ -39,7 +38,7 @@ public:
     OptimizerWriter(DeltaBuilder& builder, const Analysis& analysis, const Optimizer& optimizer,
                     FrameId frame)
         : m_builder(builder), m_analysis(analysis), m_optimizer(optimizer), m_op(*findOp(optimizer.op)),
-          m_frame(frame), m_names(builder.graph()) {}
+          m_nodes(builder, frame) {}
 
     void write(std::span<const NodeId> parameters, std::vector<PortRef> gradients) {
         const double most = m_optimizer.clipValue; // as in torch.nn.utils.clip_grad_value_
@@ -51,7 +50,7 @@ public:
         if (m_optimizer.clipNorm > 0) addClipping(parameters, gradients);
         for (std::size_t i = 0; i < parameters.size(); ++i) addStep(parameters[i], gradients[i]);
     }
-    const std::vector<NodeId>& added() const noexcept { return m_added; }
+    void place(Position origin) { m_nodes.place(origin); }
 
     /// Keeps the running mean and variance of each BatchNormalization among these nodes, if they are sources.
     void addStatistics(const std::unordered_set<NodeId>& nodes) {
@@ -84,24 +83,11 @@ private:
 
     NodeId add(std::string op, const std::string& name, LaneId lane, Attributes attributes,
                std::span<const std::optional<PortRef>> inputs, NodeId parameter = NodeId::none) {
-        Node node;
-        node.op = std::move(op);
-        node.name = m_names.take(name);
-        node.lane = lane;
-        node.frame = m_frame;
-        node.attributes = std::move(attributes);
-        node.folded = findOp(node.op)->role == OpRole::source;
-        node.forward = parameter;
-        const NodeId id = m_builder.addNode(std::move(node));
-        m_added.push_back(id);
-        for (std::size_t port = 0; port < inputs.size(); ++port)
-            if (inputs[port]) m_builder.connect({*inputs[port], {id, static_cast<std::int32_t>(port)}});
-        return id;
+        return m_nodes.add(std::move(op), name, lane, std::move(attributes), inputs, parameter).node;
     }
     NodeId add(std::string op, const std::string& name, LaneId lane, Attributes attributes,
                std::initializer_list<std::optional<PortRef>> inputs, NodeId parameter = NodeId::none) {
-        return add(std::move(op), name, lane, std::move(attributes), std::span(inputs.begin(), inputs.size()),
-                   parameter);
+        return m_nodes.add(std::move(op), name, lane, std::move(attributes), inputs, parameter).node;
     }
 
     /// The step counter and the learning rate stand on the lane of the parameters that they serve, so that
@@ -223,9 +209,7 @@ private:
     const Analysis& m_analysis;
     const Optimizer& m_optimizer;
     const Op& m_op;
-    const FrameId m_frame;
-    UniqueNames m_names;
-    std::vector<NodeId> m_added;
+    TrainingNodes m_nodes;
     std::map<std::pair<LaneId, DType>, Shared> m_shared;
     std::map<LaneId, std::pair<NodeId, NodeId>> m_steps; ///< the counter and its update
     LaneId m_clipHome = LaneId::none;
@@ -418,9 +402,8 @@ Delta makeTraining(const Graph& graph, const DeviceMap& devices, const TensorFil
     writer.write(parameters, gradients);
     writer.addStatistics(upstream);
     Position origin = besideForward(graph);
-    origin.y += kBelow;
-    for (const Change<Node>& change : arrange(builder.graph(), writer.added(), origin).nodes)
-        builder.change(*change.after);
+    origin.y += TrainingNodes::kBelow;
+    writer.place(origin);
     return builder.take();
 }
 

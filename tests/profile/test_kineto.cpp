@@ -1,5 +1,5 @@
 #include "core/error.h"
-#include "profile/busy_time.h"
+#include "core/busy_time.h"
 #include "profile/kineto_ledger.h"
 #include "support/json_schema.h"
 #include "support/test_main.h"
