@@ -13,9 +13,12 @@ namespace twb {
 BodyRule::BodyRule(const Graph& graph, const Bodies& bodies, Analysis& analysis)
     : m_graph(graph), m_bodies(bodies), m_out(analysis) {
     if (bodies.empty()) return;
-    for (const Node& node : graph.nodes())
-        if (const Body* body = node.op == "Carried" ? bodies.around(node.id) : nullptr)
-            m_carried[body->frame].push_back(node.id);
+    for (const Node& node : graph.nodes()) {
+        const bool isCarried = node.op == "Carried";
+        if (!isCarried && node.op != "ScanSlice") continue;
+        if (const Body* body = bodies.around(node.id))
+            (isCarried ? m_carried : m_slices)[body->frame].push_back(node.id);
+    }
 }
 
 Diagnostic& BodyRule::add(NodeId node, int port, std::string message) {
@@ -103,7 +106,37 @@ bool BodyRule::checkOwner(NodeFacts& facts, const Node& node) {
             fmt::format("{} has no body: make a frame around the nodes that it repeats", quoted(node)));
         return false;
     }
-    return checkCarried(facts, node, *body);
+    if (!checkCarried(facts, node, *body)) return false;
+    if (node.op == "Scan") sizeStacks(facts, *body);
+    return true;
+}
+
+/// The results of a Scan are stacked as often as its body runs: once per slice.
+void BodyRule::sizeStacks(NodeFacts& facts, const Body& body) const {
+    const auto slices = m_slices.find(body.frame);
+    if (slices == m_slices.end()) return;
+    std::int64_t count = kUnknownDim;
+    for (const NodeId id : slices->second)
+        if (const NodeFacts* slice = m_out.find(id); slice && count == kUnknownDim)
+            count = sliceCountOf(m_out, *slice);
+    const bool hasAxes = facts.attributes.has("scan_output_axes");
+    const std::vector<std::int64_t> axes =
+        hasAxes ? facts.attributes.integers("scan_output_axes") : std::vector<std::int64_t>();
+    const auto carried = static_cast<std::size_t>(facts.attributes.integer("carried"));
+    for (std::size_t i = carried; i < facts.outputs.size(); ++i) {
+        std::optional<TensorType>& type = facts.outputs[i];
+        if (!type) continue; // its errors are reported already
+        const std::int64_t axis = hasAxes ? axes[i - carried] : 0;
+        type->shape[*normalizeAxis(axis, type->shape.rank())] = count;
+    }
+}
+
+std::int64_t sliceCountOf(const Analysis& analysis, const NodeFacts& slice) {
+    if (slice.inputs.empty() || !slice.inputs[0] || !slice.attributes.has("axis")) return kUnknownDim;
+    const std::optional<TensorType>& all = analysis.typeOf(*slice.inputs[0]);
+    if (!all) return kUnknownDim;
+    const auto axis = normalizeAxis(slice.attributes.integer("axis"), all->shape.rank());
+    return axis && *axis < all->shape.rank() ? all->shape[*axis] : kUnknownDim;
 }
 
 /// A carried value keeps its type, and each carried result has a Carried node of its own.

@@ -2,6 +2,7 @@
 
 #include "ops/composition.h"
 #include "ops/op_table.h"
+#include "placement/body_rule.h"
 
 #include <fmt/format.h>
 
@@ -132,10 +133,8 @@ std::int64_t UnrolledBodies::runsOf(const NodeFacts& owner, const Body& body) co
     if (owner.op->name == "Scan") {
         for (const NodeFacts* facts : nodesOf(body)) {
             if (facts->op != findOp("ScanSlice")) continue;
-            const std::optional<TensorType>& all = m_analysis.typeOf(*facts->inputs.at(0));
-            const int axis =
-                all ? normalizeAxis(facts->attributes.integer("axis"), all->shape.rank()).value_or(0) : 0;
-            if (all && all->shape[axis] != kUnknownDim) return all->shape[axis];
+            const std::int64_t count = sliceCountOf(m_analysis, *facts);
+            if (count != kUnknownDim) return count;
         }
         m_g->refuse("the number of its slices is known only at run time");
     }

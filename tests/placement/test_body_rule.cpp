@@ -198,6 +198,25 @@ private Q_SLOTS:
             theError(g.graph()).contains(QStringLiteral("needs 2 results of its body, but 1 are connected")));
     }
 
+    void aScanStacksOneResultPerSlice() {
+        const auto typesOf = [](bool isKnown) {
+            GraphMaker g;
+            const NodeId x = g.node("Input", "x", "cpu", {{"shape", Ints{3, 2}}});
+            const NodeId all = isKnown ? x : g.node("NonZero", "places", "cpu", {}, {x}); // 2×?
+            const NodeId part =
+                g.node("ScanSlice", "part", "cpu", {{"axis", std::int64_t{isKnown ? 0 : 1}}}, {all});
+            const NodeId product = g.node("Mul", "product", "cpu", {}, {part, part});
+            const NodeId scan = g.node("Scan", "scan", "cpu",
+                                       {{"num_outputs", std::int64_t{2}}, {"scan_output_axes", Ints{0, -1}}},
+                                       {part, product});
+            g.body(scan, "body", {part, product});
+            const Analysis analysis = analysisOf(g.graph());
+            return analysis.typeOf({scan, 0})->toString() + ", " + analysis.typeOf({scan, 1})->toString();
+        };
+        QCOMPARE(typesOf(true), std::string("f32 3×2, f32 2×3"));
+        QCOMPARE(typesOf(false), std::string("i64 ?×2, i64 2×?"));
+    }
+
     void filesAreNotWrittenInABody() {
         Counter c;
         const NodeId save = c.g.node("Save", "save", "cpu", {{"path", std::string("x.npy")}}, {c.sum});

@@ -104,6 +104,23 @@ Net scan() {
     return net;
 }
 
+/// The products of the rows of x and w, each beside its row's square; both are stacked, the squares as
+/// columns from last to first.
+Net stackingScan() {
+    Net net;
+    const NodeId x = net.parameter("x", {3, 2}, {1, 2, 3, 4, 5, 6});
+    const NodeId w = net.parameter("w", {2}, {0.5, -0.8});
+    const NodeId row = net.op("ScanSlice", {x});
+    const NodeId product = net.op("Mul", {row, w});
+    const NodeId square = net.op("Mul", {row, row});
+    net.result = net.op("Scan", {product, square},
+                        {{"num_outputs", std::int64_t{2}},
+                         {"scan_output_axes", Ints{0, -1}},
+                         {"scan_output_directions", Ints{0, 1}}});
+    net.g.body(net.result, "body", {row, product, square});
+    return net;
+}
+
 /// Twice: x = x · w three times, then x = tanh x.
 Net nested() {
     Net net;
@@ -176,6 +193,7 @@ private Q_SLOTS:
         QTest::newRow("Loop") << Make(loop);
         QTest::newRow("Loop with two values") << Make(swapping);
         QTest::newRow("Scan") << Make(scan);
+        QTest::newRow("Scan that stacks") << Make(stackingScan);
         QTest::newRow("nested Loops") << Make(nested);
         for (const bool isKnown : {true, false})
             for (const bool isTrue : {true, false})
@@ -240,9 +258,8 @@ private Q_SLOTS:
             net.op("Loop", {NodeId::none, goes}, {{"M", std::int64_t{3}}, {"carried", std::int64_t{1}}});
         net.g.connect(next, net.result, 3);
         net.g.body(net.result, "body", {h, next});
-        QCOMPARE(refusal(net),
-                 QStringLiteral(
-                     "cannot make the gradient of Loop \"Loop\": cond of Loop is known only at run time; connect a Constant"));
+        QCOMPARE(refusal(net), QStringLiteral("cannot make the gradient of Loop \"Loop\": cond of Loop is "
+                                              "known only at run time; connect a Constant"));
     }
     void aParameterInABodyIsRefused() {
         Net net;
