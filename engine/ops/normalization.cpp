@@ -2,6 +2,7 @@
 #include "backends/cpu/lane_sum.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
@@ -172,6 +173,110 @@ bool normalizedNatively(const KernelContext& ctx) {
 
 void batchNormalizationKernel(const KernelContext& ctx) {
     if (!normalizedNatively(ctx)) viaFloat<batchNormalizationLoops>(ctx);
+}
+
+void inferBatchNormalizationGrad(InferContext& ctx) {
+    const TensorType& x = *ctx.input(1);
+    const Shape& dy = ctx.input(0)->shape;
+    if (x.shape.rank() < 1) ctx.fail("shape-mismatch", 1, "expected at least 1D input (got 0D input)");
+    bool isSame = dy.rank() == x.shape.rank();
+    for (int axis = 0; isSame && axis < dy.rank(); ++axis)
+        isSame = dy[axis] == x.shape[axis] || dy[axis] == kUnknownDim || x.shape[axis] == kUnknownDim;
+    if (!isSame)
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("the gradient of a result must have its shape {}, but has shape {}",
+                             x.shape.toTorchString(), dy.toTorchString()));
+    requireChannels(ctx, 2, x.shape.rank() > 1 ? x.shape[1] : 1);
+    ctx.output(0, x);
+    ctx.output(1, *ctx.input(2));
+    ctx.output(2, *ctx.input(2));
+}
+
+/// Sums over a channel, of the gradient dY of its results and of the distance d of its elements from one of
+/// them. In (Σ d)² / n, which is subtracted from Σ d², d is no further from its mean than √n deviations, so
+/// that little cancels.
+struct GradientSums {
+    double distance = 0, square = 0, dy = 0, product = 0; ///< product: Σ dY · d
+
+    /// Independent lanes, for SIMD. The order of additions depends only on the count.
+    template <class T> void add(const T* x, const T* gradient, std::int64_t count, double from) {
+        constexpr std::int64_t lanes = 4;
+        std::array<double, lanes> distances{};
+        std::array<double, lanes> squares{};
+        std::array<double, lanes> gradients{};
+        std::array<double, lanes> products{};
+        const auto take = [&](std::int64_t i, std::size_t lane) {
+            const double d = static_cast<double>(x[i]) - from;
+            const auto g = static_cast<double>(gradient[i]);
+            distances[lane] += d;
+            squares[lane] += d * d;
+            gradients[lane] += g;
+            products[lane] += g * d;
+        };
+        std::int64_t i = 0;
+        for (; i + lanes <= count; i += lanes)
+            for (std::int64_t k = 0; k < lanes; ++k) take(i + k, static_cast<std::size_t>(k));
+        for (; i < count; ++i) take(i, 0);
+        for (std::size_t k = 0; k < lanes; ++k) {
+            distance += distances[k];
+            square += squares[k];
+            dy += gradients[k];
+            product += products[k];
+        }
+    }
+};
+
+/// The gradient of X from that of Y, for the elements of one channel.
+template <class T> struct BackThroughChannel {
+    T factor, offset, mean, slope;
+    T operator()(T dy, T x) const { return dy * factor - offset - (x - mean) * slope; }
+};
+
+void batchNormalizationGradLoops(const KernelContext& ctx) {
+    const DenseInput dy(ctx.inputs[0]);
+    const DenseInput x(ctx.inputs[1]);
+    const TensorView& dx = ctx.outputs[0]; // may be the memory of dY or X
+    const Planes p(x.shape());
+    const double epsilon = ctx.attributes.number("epsilon");
+    const std::vector<double> scale = numbersOf(ctx.inputs[2]);
+    std::vector<double> ofScale(scale.size());
+    std::vector<double> ofBias(scale.size());
+    const auto n = static_cast<double>(p.batch * p.size);
+    const auto differentiateChannel = [&]<class T>(std::int64_t c, T* out) {
+        const auto overPlanes = [&](const auto& plane) {
+            for (std::int64_t b = 0; b < p.batch; ++b) plane((b * p.channels + c) * p.size);
+        };
+        const auto from = static_cast<double>(x.as<T>()[c * p.size]);
+        GradientSums sums;
+        overPlanes([&](std::int64_t at) { sums.add(x.as<T>() + at, dy.as<T>() + at, p.size, from); });
+        const auto i = static_cast<std::size_t>(c);
+        const double toMean = sums.distance / n;
+        const double variance = std::max(sums.square - sums.distance * toMean, 0.0) / n;
+        const double inverse = 1 / std::sqrt(variance + epsilon);
+        const double factor = scale[i] * inverse;
+        ofBias[i] = sums.dy;
+        ofScale[i] = (sums.product - sums.dy * toMean) * inverse;
+        const BackThroughChannel<T> back{static_cast<T>(factor), static_cast<T>(factor * ofBias[i] / n),
+                                         static_cast<T>(from + toMean),
+                                         static_cast<T>(factor * inverse * ofScale[i] / n)};
+        overPlanes([&, back, count = p.size](std::int64_t at) {
+            const T* const gradient = dy.as<T>() + at;
+            const T* const element = x.as<T>() + at;
+            T* const to = out + at;
+#pragma omp simd
+            for (std::int64_t k = 0; k < count; ++k) to[k] = back(gradient[k], element[k]);
+        });
+    };
+    withFloat(dx.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const std::int64_t total = dx.elementCount();
+        if (total == 0) return;
+        parallelRanges(p.channels, total * 4, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t c = begin; c < end; ++c) differentiateChannel(c, dx.as<T>());
+        });
+    });
+    if (ctx.outputs.size() > 1 && ctx.outputs[1].data) writeNumbers(ctx.outputs[1], ofScale);
+    if (ctx.outputs.size() > 2 && ctx.outputs[2].data) writeNumbers(ctx.outputs[2], ofBias);
 }
 
 /// Rows that are normalized independently, each with its own factors: calls one(row, x, y, length).
@@ -385,9 +490,10 @@ AttributeSpec stashAttribute() {
     return integerAttribute("stash_type", 1, "ONNX's code of the dtype used for sums; at least f32 is used");
 }
 
-/// A tensor with one element a channel, so that it broadcasts to batches of `rank` axes.
+/// A tensor with one element a channel, so that it broadcasts to batches of `rank` axes. A batch of one axis
+/// has one channel.
 GraphTensor perChannel(GraphTensor channels, DType dtype, int rank) {
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank - 1), 1);
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(std::max(rank - 1, 1)), 1);
     sizes.front() = channels.shape()[0];
     return cast(reshape(channels, Shape(std::move(sizes))), dtype);
 }
@@ -425,10 +531,13 @@ void batchNormalizationGradient(GradientContext& g) {
     if (g.attributes().flag("training_mode")) {
         if (g.gradient(1) || g.gradient(2))
             g.refuse("BatchNormalization has no gradient for its running mean and variance");
-        if (rank == 1) g.refuse("BatchNormalization of one axis has no gradient in this version");
-        return scaledGradient(g, x, Standardized(x, axesBeside(1, rank, 0), epsilon));
+        const GraphTensor dx =
+            apply("BatchNormalizationGrad", {g.gradient(), x, g.input(1)}, {{"epsilon", epsilon}});
+        g.give(0, dx);
+        g.give(1, outputOf(dx, 1));
+        g.give(2, outputOf(dx, 2));
+        return;
     }
-    if (rank < 2) g.refuse("BatchNormalization of one axis has no gradient in this version");
     const DType dtype = x.type().dtype;
     const GraphTensor inverse = 1 / apply("Sqrt", {perChannel(g.input(4), dtype, rank) + epsilon});
     const GraphTensor centred = x - perChannel(g.input(3), dtype, rank);
@@ -438,6 +547,21 @@ void batchNormalizationGradient(GradientContext& g) {
     givePerChannel(g, 2, g.gradient());
     if (g.isWanted(3)) givePerChannel(g, 3, -scaled);
     if (g.isWanted(4)) givePerChannel(g, 4, scaled * centred * inverse * inverse * -0.5);
+}
+
+/// BatchNormalizationGrad from simpler ops.
+std::vector<GraphTensor> batchNormalizationGradOf(GradientContext& g) {
+    const GraphTensor dy = g.input(0);
+    const GraphTensor x = g.input(1);
+    const GraphTensor scale = g.input(2);
+    const int rank = x.shape().rank();
+    const std::vector<std::int64_t> axes = axesBeside(1, rank, 0);
+    const Standardized standard(x, axes, g.attributes().number("epsilon"));
+    const auto sumOfChannels = [&](GraphTensor of) {
+        return cast(reshape(sumOver(of, axes), scale.shape()), scale.type().dtype);
+    };
+    return {standard.back(dy * perChannel(scale, dy.type().dtype, rank)),
+            sumOfChannels(dy * standard.result()), sumOfChannels(dy)};
 }
 
 void instanceNormalizationGradient(GradientContext& g) {
@@ -487,6 +611,22 @@ void addNormalizations(std::vector<Op>& table) {
     batch.kernel = batchNormalizationKernel;
     batch.gradient = batchNormalizationGradient;
     table.push_back(std::move(batch));
+
+    Op back =
+        makeNormalization("BatchNormalizationGrad", 0,
+                          "The gradients of the input, scale and bias of a BatchNormalization in training",
+                          "dX = (dY − mean dY − X̂ · mean(dY · X̂)) / √(var + ε) · scale", 12);
+    back.inputs = {port("dY", "grad_out", kFloats, "T"), port("X", "input", kFloats, "T"),
+                   port("scale", "weight", kFloats, "T1")};
+    back.outputs = {port("dX", "", kFloats, "T"), port("dscale", "", kFloats, "T1"),
+                    port("dB", "", kFloats, "T1")};
+    back.outputs[1].optional = back.outputs[2].optional = true;
+    back.attributes = {epsilonAttribute()};
+    back.inPlace = {0, 1};
+    back.infer = inferBatchNormalizationGrad;
+    back.kernel = viaFloat<batchNormalizationGradLoops>;
+    back.gradient = [](GradientContext& g) { differentiate(g, batchNormalizationGradOf); };
+    table.push_back(std::move(back));
 
     Op instance = makeNormalization("InstanceNormalization", 22,
                                     "Normalises each channel of each image to mean 0 and variance 1",

@@ -68,6 +68,9 @@ private Q_SLOTS:
     void batch_data() { dtypes_data(); }
     void batch();
     void batchTraining();
+    void batchGradients_data() { dtypes_data(); }
+    void batchGradients();
+    void batchGradientsInPlace();
     void instanceAndGroup_data() { dtypes_data(); }
     void instanceAndGroup();
     void layer_data() { dtypes_data(); }
@@ -157,6 +160,69 @@ void TestNormalization::batchTraining() {
                                          difference(outputs[2], {channels}, variances, {1e-6, 1e-6})})
                 QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
         }
+}
+
+void TestNormalization::batchGradients() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(81);
+    for (int round = 0; round < 60; ++round) {
+        // The last shapes have planes that are larger than a piece, or none.
+        const Shape shape =
+            round < 55 ? Shape{dice.integer(2, 4), dice.integer(1, 4), dice.integer(1, 5), dice.integer(1, 5)}
+            : round < 56 ? Shape{7}
+            : round < 57 ? Shape{300, 3}
+            : round < 58 ? Shape{2, 2, 199, 201}
+            : round < 59 ? Shape{3, 0, 2}
+                         : Shape{0, 3, 2};
+        const std::int64_t channels = shape.rank() > 1 ? shape[1] : 1;
+        const std::int64_t size = sizeFrom(shape, 2);
+        const bool isFar = !isHalfWidth(type) && dice.one(2); // sums of squares would lose the variance
+        const Tensor x = dice.tensor(type, shape, isFar ? 98 : -2, isFar ? 102 : 2);
+        const Tensor dy = dice.tensor(type, shape, -1, 3);
+        const Tensor scale = dice.tensor(DType::f32, {channels}, 0.5, 2); // may have another dtype
+        const double epsilon = dice.one(2) ? 1e-3 : 0.1;
+        Numbers dx(at(x.elementCount()));
+        Numbers ofScale(at(channels));
+        Numbers ofBias(at(channels));
+        const auto groups = groupsBy(x, [&](std::int64_t i) { return i / size % channels; });
+        for (std::int64_t c = 0; c < channels && x.elementCount() > 0; ++c) {
+            const auto [mean, variance] = moments(x, groups[at(c)]);
+            const double inverse = 1 / std::sqrt(variance + epsilon);
+            for (std::int64_t i : groups[at(c)]) {
+                ofBias[at(c)] += dy.at(i);
+                ofScale[at(c)] += dy.at(i) * (x.at(i) - mean) * inverse;
+            }
+            const auto n = static_cast<double>(groups[at(c)].size());
+            for (std::int64_t i : groups[at(c)])
+                dx[at(i)] = scale.at(c) * inverse *
+                            (dy.at(i) - ofBias[at(c)] / n - (x.at(i) - mean) * inverse * ofScale[at(c)] / n);
+        }
+        const auto outputs = runOp("BatchNormalizationGrad", {{"epsilon", epsilon}},
+                                   {inLayout(dy, dice.layout()), inLayout(x, dice.layout()), scale});
+        const Tolerance tolerance{1e-5, isFar ? 1e-4 : 1e-5};
+        for (const QString& wrong : {difference(outputs[0], shape, dx, tolerance),
+                                     difference(outputs[1], {channels}, ofScale, {1e-5, 1e-4}),
+                                     difference(outputs[2], {channels}, ofBias, {1e-5, 1e-4})})
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
+/// The planner may let the gradient of X take the memory of dY or X.
+void TestNormalization::batchGradientsInPlace() {
+    const Op& op = *findOp("BatchNormalizationGrad");
+    QCOMPARE(op.inPlace, (std::vector<int>{0, 1}));
+    for (const std::size_t port : {0, 1}) {
+        Dice dice(82);
+        const Tensor inputs[] = {dice.tensor(DType::f32, {3, 5, 90, 101}, -1, 3),
+                                 dice.tensor(DType::f32, {3, 5, 90, 101}, -2, 2),
+                                 dice.tensor(DType::f32, {5}, 0.5, 2)};
+        const Tensor expected = runOp(op.name, {}, {inputs[0], inputs[1], inputs[2]})[0];
+        const TensorView views[] = {inputs[0].view(), inputs[1].view(), inputs[2].view()};
+        op.kernel({views, std::span(&views[port], 1), completeAttributes(op, {}), nullptr});
+        const QString wrong = difference(inputs[port], expected.shape(), valuesOf(expected), {1e-5, 1e-5});
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
 }
 
 void TestNormalization::instanceAndGroup() {
@@ -496,6 +562,9 @@ void TestNormalization::refuses() {
     };
     QVERIFY(error("BatchNormalization", {}, {{2, 3}, {4}, {3}, {3}, {3}})
                 .contains("weight should contain 3 elements"));
+    QVERIFY(
+        error("BatchNormalizationGrad", {}, {{2, 3}, {2, 4}, {4}}).contains("must have its shape [2, 4]"));
+    QVERIFY(error("BatchNormalizationGrad", {}, {{2, 3}, {2, 3}, {4}}).contains("weight should contain 3"));
     QVERIFY(error("GroupNormalization", {{"num_groups", std::int64_t{2}}}, {{1, 3, 4}, {3}, {3}})
                 .contains("divisible by num_groups"));
     QVERIFY(error("InstanceNormalization", {}, {{1, 3}, {3}, {3}}).contains("at least one spatial axis"));

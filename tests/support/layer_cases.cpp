@@ -12,6 +12,11 @@ Case channels(Dice& dice, const Op& op, DType dtype) {
     return out;
 }
 
+Case channelGradients(Dice& dice, const Op&, DType dtype) {
+    const Shape shape{dice.integer(2, 3), 4, dice.integer(1, 5), 2};
+    return {{}, {wide(dice, dtype, shape), wide(dice, dtype, shape), some(dice, dtype, Shape{4})}};
+}
+
 Case rows(Dice& dice, const Op& op, DType dtype) {
     const Shape shape{2, dice.integer(1, 3), dice.integer(1, 40)};
     Case out{{{"axis", dice.integer(-2, -1)}}, {wide(dice, dtype, shape)}};
@@ -253,6 +258,7 @@ const CaseMakers& layerCases() {
         {"AveragePool", pooling},
         {"AverageUpdate", update},
         {"BatchNormalization", channels},
+        {"BatchNormalizationGrad", channelGradients},
         {"BlackmanWindow", window},
         {"Conv", convolution},
         {"ConvTranspose", convolution},

@@ -100,7 +100,8 @@ struct Problem {
         const auto& outputs = analysis.find(node)->outputs;
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             const Op& op = *analysis.find(node)->op;
-            const bool isExtra = op.category == "Normalization" && i > 0; // a statistic of the first
+            const bool hasMoments = op.name == "BatchNormalization" || op.name == "LayerNormalization";
+            const bool isExtra = hasMoments && i > 0; // they have no gradient
             if (!isExtra && outputs[i] && isFloating(outputs[i]->dtype))
                 addToLoss(node, static_cast<int>(i), *outputs[i], random);
         }

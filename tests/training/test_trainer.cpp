@@ -1,4 +1,5 @@
 #include "clouds.h"
+#include "formats/onnx/onnx_export.h"
 #include "support/test_main.h"
 #include "training/trainer.h"
 
@@ -268,6 +269,12 @@ private Q_SLOTS:
         QVERIFY(trainer.validate()->accuracy.value() > 0.9);
         const Graph inference = inferenceGraph(graph, clouds.files.get());
         QVERIFY(!inference.find(normalized)->attributes.flag("training_mode"));
+        const auto has = [](const Graph& in, std::string_view op) {
+            return std::ranges::any_of(in.nodes(), [&](const Node& node) { return node.op == op; });
+        };
+        QVERIFY(has(graph, "BatchNormalizationGrad")); // which ONNX does not have
+        QVERIFY(!has(inference, "BatchNormalizationGrad"));
+        QVERIFY(!toOnnx(graph, clouds.files.get()).empty());
         QVERIFY(!analyze(inference, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
         // Without its node, the running moments are no longer updated.
         DeltaBuilder builder(graph, "Remove bn");

@@ -77,8 +77,8 @@ TWB_HOST_DEVICE Moments momentsOf(const Group& team, Elements& elements) {
 
 /// The measurement of a Work (row_passes.h).
 struct MeasureMoments : MergeMoments {
-    template <class Group, class Elements>
-    TWB_HOST_DEVICE Moments measure(const Group& team, Elements& elements) const {
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE Moments measure(const Group& team, Elements& elements, const Place&) const {
         return momentsOf(team, elements);
     }
 };

@@ -83,8 +83,8 @@ template <class T, class V> struct RmsNormalize {
     double epsilon;
 
     TWB_HOST_DEVICE void merge(double& state, double other) const { state += other; }
-    template <class Group, class Elements>
-    TWB_HOST_DEVICE double measure(const Group& team, Elements& elements) const {
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE double measure(const Group& team, Elements& elements, const Place&) const {
         double squares = 0;
         elements.each([&](const auto& part, std::int64_t) {
             for (const W x : part) squares += static_cast<double>(x) * static_cast<double>(x);

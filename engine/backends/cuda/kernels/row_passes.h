@@ -15,7 +15,7 @@ namespace twb::cuda {
 // Kernels that measure each row and then rewrite its elements with the result. A Work defines both:
 //   using State;                                      default-constructed: the state of no elements
 //   void merge(State&, const State& other) const;     called in any order
-//   State measure(team, elements) const;              returns the same state to all threads of the team
+//   State measure(team, elements, place) const;       returns the same state to all threads of the team
 //   void rewrite(team, elements, place, const State&) const;
 // `elements` are those of a row or of a piece of it:
 //   each(f)                 calls f(x, i) for this thread's elements: x[v] is element i + v, widened
@@ -350,8 +350,8 @@ template <class How, class R, class Work> struct MeasurePieces {
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
         const auto piece = pieces[index];
         withElements<How>(team, pieces.rows, piece.row, piece.begin, piece.end,
-                          [&](auto& elements, const auto&) {
-                              const auto state = work.measure(team, elements);
+                          [&](auto& elements, const auto& place) {
+                              const auto state = work.measure(team, elements, place);
                               if (team.isFirst()) states[piece.index] = state;
                           });
     }
@@ -381,7 +381,7 @@ template <class How, class R, class Work> struct RewriteRows {
     Work work;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
         withElements<How>(team, rows, row, 0, rows.length(), [&](auto& elements, const auto& place) {
-            work.rewrite(team, elements, place, work.measure(team, elements));
+            work.rewrite(team, elements, place, work.measure(team, elements, place));
         });
     }
 };

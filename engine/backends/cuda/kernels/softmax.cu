@@ -32,8 +32,8 @@ template <class T, bool IsLogarithm> struct TakeShares {
         state.most = most;
     }
 
-    template <class Group, class Elements>
-    TWB_HOST_DEVICE State measure(const Group& team, Elements& elements) const {
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE State measure(const Group& team, Elements& elements, const Place&) const {
         State state;
         const auto takeLarger = [](W& most, const auto& part) {
             for (const W x : part)
@@ -83,8 +83,8 @@ template <class T> struct MarkLargest {
     using State = typename Rule::State;
     TWB_HOST_DEVICE void merge(State& state, const State& other) const { Rule{}.merge(state, other); }
 
-    template <class Group, class Elements>
-    TWB_HOST_DEVICE State measure(const Group& team, Elements& elements) const {
+    template <class Group, class Elements, class Place>
+    TWB_HOST_DEVICE State measure(const Group& team, Elements& elements, const Place&) const {
         State state;
         elements.each([&](const auto& part, std::int64_t i) {
             for (const Wide<T> x : part) Rule{}.add(state, x, i++);
