@@ -1,6 +1,7 @@
 #include "runtime/memory_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -86,13 +87,18 @@ void planMemory(Plan& plan, bool share) {
                 if (step.inPlaceOf != kNone) continue;
             }
             FreeSlots& slots = free[{value.device, value.memory, step.stream}];
-            const auto fit = slots.lower_bound(bytes);
-            if (fit != slots.end() && fit->first / 4 <= bytes) {
-                value.slot = fit->second;
-                slots.erase(fit);
-            } else {
+            // The smallest slot that suffices, unless it is much too large; else the largest of the smaller
+            // ones, which grows by less than a new slot takes.
+            auto fit = slots.lower_bound(bytes);
+            const bool suffices = fit != slots.end() && fit->first / 4 <= bytes;
+            if (!suffices) fit = fit == slots.begin() ? slots.end() : std::prev(fit);
+            if (fit == slots.end()) {
                 value.slot = newSlot(v);
+                continue;
             }
+            value.slot = fit->second;
+            plan.slots[value.slot].bytes = std::max(fit->first, bytes);
+            slots.erase(fit);
         }
         // The memory of inputs that are read for the last time is free for later steps on this stream.
         for (std::size_t i = 0; i < step.inputs.size(); ++i) {

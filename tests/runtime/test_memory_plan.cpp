@@ -17,6 +17,7 @@ private Q_SLOTS:
     void sharedMemoryGivesTheSameNumbers_data();
     void sharedMemoryGivesTheSameNumbers();
     void chainAlternatesBetweenTwoSlots();
+    void aFreeSlotGrows();
 };
 
 void TestMemoryPlan::sharedMemoryGivesTheSameNumbers_data() {
@@ -91,6 +92,22 @@ void TestMemoryPlan::chainAlternatesBetweenTwoSlots() {
     QVERIFY(stepNamed(*relus, "r5").inPlaceOf != kNone);
     QVERIFY(stepNamed(*relus, "r0").inPlaceOf ==
             kNone); // the source is computed once and read in every iteration
+}
+
+/// Instead of a new slot beside one that is free but too small.
+void TestMemoryPlan::aFreeSlotGrows() {
+    GraphMaker g;
+    const NodeId ones = g.node("Ones", "ones", "cpu", {{"shape", Ints{8, 8}}});
+    const NodeId small = g.node("MatMul", "small", "cpu", {}, {ones, ones});
+    const NodeId sum = g.node("ReduceSum", "sum", "cpu", {}, {small});
+    const NodeId large = g.node("Expand", "large", "cpu", {{"shape", Ints{32, 32}}}, {sum});
+    const NodeId end = g.node("MatMul", "end", "cpu", {}, {large, large});
+    const auto plan = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{end, 0}}});
+    const auto slotOf = [&](NodeId node) { return plan->values[plan->valueOf({node, 0})].slot; };
+    QCOMPARE(slotOf(large), slotOf(small));
+    QCOMPARE(plan->slots[slotOf(large)].bytes, std::size_t{32 * 32 * 4});
+    QCOMPARE(plan->slots.size(), std::size_t{4});
+    QCOMPARE(runToEnd(plan, {.iterations = 2}).tensor({end, 0})->at(0), 32.0 * 64 * 8 * 64 * 8);
 }
 
 TWB_TEST_MAIN(TestMemoryPlan)
