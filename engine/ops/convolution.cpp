@@ -393,7 +393,8 @@ GraphTensor weightGradient(GradientContext& g, GraphTensor image, GraphTensor re
         order.push_back(axis + 1);
     }
     const GraphTensor batches =
-        reshape(transpose(reshape(image, Shape(apart)), order), Shape(std::move(together)));
+        groups == 1 ? transpose(image, swapped)
+                    : reshape(transpose(reshape(image, Shape(apart)), order), Shape(std::move(together)));
     GraphTensor out = apply("Conv", {batches, transpose(result, swapped)},
                             {{"strides", sliding.dilations},
                              {"dilations", sliding.strides},
