@@ -37,7 +37,7 @@ std::shared_ptr<const Plan> Compiler::run() {
     }
     std::vector<bool> isPlanned = sound;
     for (std::size_t i = 0; i < sound.size(); ++i) isPlanned[i] = sound[i] || m_analysis.nodes[i].disabled;
-    m_order = orderUpdates(m_analysis, m_bodies, isPlanned);
+    m_order = orderUpdates(m_graph, m_analysis, m_bodies, isPlanned);
     for (const std::size_t i : m_order.nodes) {
         const NodeFacts& facts = m_analysis.nodes[i];
         if (const auto copies = m_order.copies.find(facts.id); copies != m_order.copies.end())

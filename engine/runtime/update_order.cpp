@@ -11,9 +11,11 @@ namespace {
 /// A topological order of the nodes in which the readers of a tensor come before its update.
 class Sorter {
 public:
-    Sorter(const Analysis& analysis, const Bodies& bodies, const std::vector<bool>& isPlanned)
-        : m_analysis(analysis), m_bodies(bodies), m_waitsFor(analysis.nodes.size()),
-          m_next(analysis.nodes.size()), m_readersLeft(analysis.nodes.size()) {
+    Sorter(const Graph& graph, const Analysis& analysis, const Bodies& bodies,
+           const std::vector<bool>& isPlanned)
+        : m_graph(graph), m_analysis(analysis), m_bodies(bodies), m_place(analysis.nodes.size()),
+          m_waitsFor(analysis.nodes.size()), m_next(analysis.nodes.size()),
+          m_readersLeft(analysis.nodes.size()) {
         for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
             if (isPlanned[i] && !bodies.around(analysis.nodes[i].id)) m_left.insert(i);
         findUpdates(isPlanned);
@@ -26,6 +28,7 @@ public:
             return out;
         }
         connect(isPlanned);
+        findPlaces();
         for (const std::size_t i : m_left)
             if (isReady(i)) m_ready.insert(keyOf(i));
         while (!m_left.empty()) {
@@ -47,9 +50,9 @@ public:
     }
 
 private:
-    using Key = std::pair<bool, std::size_t>; ///< updates come as late as possible
+    using Key = std::pair<std::size_t, std::size_t>; ///< the ready node with the smallest one comes next
 
-    Key keyOf(std::size_t i) const { return {m_isUpdate.contains(i), i}; }
+    Key keyOf(std::size_t i) const { return {m_place[i], i}; }
     bool isReady(std::size_t i) const { return m_waitsFor[i] == 0 && m_readersLeft[i] == 0; }
 
     /// The index of the node outside all bodies that contains this one.
@@ -68,6 +71,21 @@ private:
                 m_updates[*facts.inputs[p]] = i;
                 m_isUpdate.insert(i);
             }
+        }
+    }
+
+    /// Nodes have the order of the analysis, but those of a backward pass come just before their first
+    /// reader: computed as early as possible, the mask of a Relu and copies of the activations would take
+    /// memory during the whole forward pass.
+    void findPlaces() {
+        for (std::size_t i = m_place.size(); i-- > 0;) {
+            m_place[i] = i;
+            const NodeFacts& facts = m_analysis.nodes[i];
+            const Node* node = m_graph.find(facts.id);
+            const bool mayWait = facts.op && facts.op->role == OpRole::compute && !m_isUpdate.contains(i);
+            if (!mayWait || node->forward == NodeId::none || m_next[i].empty()) continue;
+            const auto placeOf = [&](std::size_t next) { return m_place[next]; };
+            m_place[i] = m_place[*std::ranges::min_element(m_next[i], {}, placeOf)];
         }
     }
 
@@ -113,8 +131,10 @@ private:
         return false;
     }
 
+    const Graph& m_graph;
     const Analysis& m_analysis;
     const Bodies& m_bodies;
+    std::vector<std::size_t> m_place; ///< by node
     std::set<std::size_t> m_left;
     std::set<Key> m_ready;
     std::set<std::size_t> m_isUpdate;
@@ -128,8 +148,9 @@ private:
 
 } // namespace
 
-UpdateOrder orderUpdates(const Analysis& analysis, const Bodies& bodies, const std::vector<bool>& isPlanned) {
-    return Sorter(analysis, bodies, isPlanned).sort(isPlanned);
+UpdateOrder orderUpdates(const Graph& graph, const Analysis& analysis, const Bodies& bodies,
+                         const std::vector<bool>& isPlanned) {
+    return Sorter(graph, analysis, bodies, isPlanned).sort(isPlanned);
 }
 
 } // namespace twb

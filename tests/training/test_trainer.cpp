@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 using namespace twb;
 using namespace twb::test;
@@ -258,6 +259,7 @@ private Q_SLOTS:
             g.node("BatchNormalization", "bn", "cpu", {}, {clouds.scores, scale, shift, mean, variance});
         const NodeId dropped = g.node("Dropout", "dropout", "cpu", {{"ratio", 0.1}}, {normalized});
         g.connect(dropped, clouds.loss, 0);
+        g.node("Probe", "result", "cpu", {}, {dropped});
         const Graph graph = clouds.learning(adam());
         QVERIFY(graph.find(normalized)->attributes.flag("training_mode"));
         QVERIFY(graph.find(dropped)->attributes.flag("training_mode"));
@@ -283,6 +285,35 @@ private Q_SLOTS:
         Graph without = builder.graph();
         without.apply(remakeBackward(without, simulatedMap(), clouds.files.get()));
         QVERIFY(!analyze(without, simulatedMap(), Policy::strict, clouds.files.get()).hasErrors());
+    }
+
+    /// The mask of a Relu would otherwise take memory during the whole forward pass, and a gradient until all
+    /// others are there.
+    void aBackwardPassComputesNothingEarly() {
+        Clouds clouds;
+        GraphMaker& g = clouds.g;
+        const NodeId relu = g.node("Relu", "relu", "cpu", {}, {clouds.scores});
+        const NodeId more = g.node("Parameter", "more", "cpu", {{"shape", Ints{3, 3}}});
+        const NodeId last = g.node("MatMul", "last", "cpu", {}, {relu, more});
+        g.connect(last, clouds.loss, 0);
+        const Graph graph = clouds.learning(adam());
+        const DeviceMap map = simulatedMap();
+        const auto plan =
+            compile(graph, analyze(graph, map, Policy::strict, clouds.files.get()), map, clouds.files, {});
+        std::uint32_t loss = 0;
+        std::vector<std::uint32_t> backward;
+        std::map<std::string, std::uint32_t> updates;
+        for (const Step& step : plan->steps) {
+            const Node* node = graph.find(step.node);
+            if (!node || step.setup) continue;
+            if (node->id == clouds.loss) loss = step.index;
+            if (node->frame == trainingOf(graph)->backward) backward.push_back(step.index);
+            if (node->op == "AdamWUpdate") updates[node->name] = step.index;
+        }
+        QVERIFY(backward.size() > 5);
+        QVERIFY(std::ranges::min(backward) > loss);
+        QCOMPARE(updates.size(), std::size_t{3});
+        QVERIFY(updates.at("more update") < std::ranges::max(backward));
     }
 
     void aRemovedParameterLeavesWithItsOptimizer() {
