@@ -45,7 +45,7 @@ using BufferPtr = std::shared_ptr<Buffer>;
 /// Bytes of one device, as counted by its allocator.
 struct MemoryStats {
     std::size_t used = 0;   ///< allocated now
-    std::size_t peak = 0;   ///< the maximum of `used` since beginPeak(), or since the start
+    std::size_t peak = 0;   ///< the most in use at one time of buffers handed out since beginPeak()
     std::size_t cached = 0; ///< kept for reuse
     std::size_t total = 0;  ///< capacity of the device
 };
@@ -58,7 +58,7 @@ public:
     /// cache and tries again; then throws Error(outOfMemory) with the requested and the free bytes.
     virtual BufferPtr allocate(std::size_t bytes, MemoryKind kind) = 0;
     virtual MemoryStats stats() const = 0;
-    /// Restarts stats().peak at the current use.
+    /// Restarts stats().peak at 0. Buffers in use now count again only after GaugedBuffer::renew().
     virtual void beginPeak() = 0;
     /// Returns cached memory to the system.
     virtual void trim() = 0;
