@@ -209,28 +209,28 @@ template <class T> void deformConv(const KernelContext& ctx) {
     T* const columns = static_cast<T*>(room.data());
     const std::int64_t depth = channels / groups * taps;
     for (std::int64_t n = 0; n < out.shape[0]; ++n) {
-        parallelRanges(channels * taps, channels * taps * places * 16, 1,
-                       [&](std::int64_t begin, std::int64_t end) {
-                           for (std::int64_t row = begin; row < end; ++row) {
-                               const std::int64_t c = row / taps;
-                               const std::int64_t tap = row % taps;
-                               const std::int64_t group = c / (channels / offsetGroups);
-                               const std::int64_t which = (n * offsetGroups + group) * taps + tap;
-                               const T* const shiftDown = offset.as<T>() + which * 2 * places;
-                               const T* const shiftAcross = shiftDown + places;
-                               const T* const factor = mask ? mask.as<T>() + which * places : nullptr;
-                               const T* const image = x.as<T>() + (n * channels + c) * plane;
-                               for (std::int64_t p = 0; p < places; ++p) {
-                                   const auto top = static_cast<double>(down.start(p / across.out) +
-                                                                        tap / across.kernel * down.dilation);
-                                   const auto left = static_cast<double>(
-                                       across.start(p % across.out) + tap % across.kernel * across.dilation);
-                                   const T value = imageBetween<T>(image, down.in, across.in,
-                                                                   top + shiftDown[p], left + shiftAcross[p]);
-                                   columns[row * places + p] = factor ? factor[p] * value : value;
-                               }
-                           }
-                       });
+        parallelRanges(
+            channels * taps, channels * taps * places * 16, 1, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t row = begin; row < end; ++row) {
+                    const std::int64_t c = row / taps;
+                    const std::int64_t tap = row % taps;
+                    const std::int64_t tapDown = tap / across.kernel * down.dilation;
+                    const std::int64_t tapAcross = tap % across.kernel * across.dilation;
+                    const std::int64_t group = c / (channels / offsetGroups);
+                    const std::int64_t which = (n * offsetGroups + group) * taps + tap;
+                    const T* const shiftDown = offset.as<T>() + which * 2 * places;
+                    const T* const shiftAcross = shiftDown + places;
+                    const T* const factor = mask ? mask.as<T>() + which * places : nullptr;
+                    const T* const image = x.as<T>() + (n * channels + c) * plane;
+                    for (std::int64_t p = 0; p < places; ++p) {
+                        const auto top = static_cast<double>(down.start(p / across.out) + tapDown);
+                        const auto left = static_cast<double>(across.start(p % across.out) + tapAcross);
+                        const T value = imageBetween<T>(image, down.in, across.in, top + shiftDown[p],
+                                                        left + shiftAcross[p]);
+                        columns[row * places + p] = factor ? factor[p] * value : value;
+                    }
+                }
+            });
         T* const y = out.as<T>() + n * results * places;
         for (std::int64_t m = 0; m < results; ++m)
             std::fill_n(y + m * places, places, bias ? bias.as<T>()[m] : T{0});

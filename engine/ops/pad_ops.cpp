@@ -106,7 +106,8 @@ void padElements(const TensorView& in, const TensorView& out, const std::vector<
     while (high < length && last[static_cast<std::size_t>(high)] >= 0 &&
            last[static_cast<std::size_t>(high)] == last[static_cast<std::size_t>(low)] + high - low)
         ++high;
-    const std::int64_t rows = out.elementCount() / length;
+    std::int64_t rows = 1;
+    for (int axis = 0; axis < rank - 1; ++axis) rows *= out.shape[axis];
     parallelRanges(rows, rows * length, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row) {
             T* const line = to + row * length;

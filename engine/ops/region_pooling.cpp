@@ -99,7 +99,7 @@ void roiAlignKernel(const KernelContext& ctx) {
 }
 
 std::vector<std::int64_t> pooledSizes(const Attributes& attributes) {
-    const std::vector<std::int64_t> sizes = attributes.integers("pooled_shape");
+    std::vector<std::int64_t> sizes = attributes.integers("pooled_shape");
     if (sizes.size() != 2)
         throw InferError("attribute", -1, "attribute \"pooled_shape\" must have 2 entries: height and width");
     return sizes;
