@@ -183,6 +183,8 @@ std::vector<double> valuesAt(const Graph& graph, PortRef at) {
 
 } // namespace
 
+Q_DECLARE_METATYPE(std::function<Net()>)
+
 class TestBodyGradients : public QObject {
     Q_OBJECT
 
@@ -289,8 +291,6 @@ private:
         return {};
     }
 };
-
-Q_DECLARE_METATYPE(std::function<Net()>)
 
 TWB_TEST_MAIN(TestBodyGradients)
 #include "test_body_gradients.moc"
