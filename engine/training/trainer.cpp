@@ -24,31 +24,30 @@ constexpr std::int64_t kRecorded = 4096;
 /// A plan, and where it keeps what is read after a run.
 struct Prepared {
     std::shared_ptr<const Plan> plan;
-    PortRef losses;                   ///< one number per iteration
-    std::optional<PortRef> correct;   ///< the same: the share of the batch whose label was predicted
-    std::optional<PortRef> confusion; ///< addConfusionMatrix()
+    PortRef losses;                    ///< one number per iteration
+    std::optional<LabelCounts> counts; ///< of a validation
     std::vector<PortRef> state;
     std::map<NodeId, PortRef> gradients; ///< that are kept, by parameter
 };
 
-/// Adds a tensor that records a number of each iteration, on the lane of that number.
-PortRef addRecord(DeltaBuilder& builder, PortRef number, DType dtype, const char* what) {
-    const LaneId lane = builder.graph().find(number.node)->lane;
+/// Adds a tensor that records the loss of each iteration, on the lane of the loss.
+PortRef addRecord(DeltaBuilder& builder, PortRef loss, DType dtype) {
+    const LaneId lane = builder.graph().find(loss.node)->lane;
     UniqueNames names(builder.graph());
     Node record;
     record.op = "Zeros";
-    record.name = names.take(what);
+    record.name = names.take("losses");
     record.lane = lane;
     record.attributes = {{"shape", std::vector<std::int64_t>{kRecorded}},
                          {"dtype", std::string(dtype == DType::f64 ? "f64" : "f32")}};
     const NodeId at = builder.addNode(std::move(record));
     Node write;
     write.op = "Record";
-    write.name = names.take(std::string(what) + " record");
+    write.name = names.take("losses record");
     write.lane = lane;
     const NodeId writer = builder.addNode(std::move(write));
     builder.connect({{at, 0}, {writer, 0}});
-    builder.connect({number, {writer, 1}});
+    builder.connect({loss, {writer, 1}});
     return {at, 0};
 }
 
@@ -112,6 +111,8 @@ public:
 
     std::optional<Validation> validate(const std::atomic<bool>* stop) {
         Validation out;
+        std::int64_t correct = 0;
+        std::int64_t labels = 0;
         bool isWhole = true;
         const BatchRows rows = validationRows();
         const auto add = [&](const Prepared& prepared, std::int64_t batches, std::int64_t size) {
@@ -125,11 +126,12 @@ public:
                 if (!isWhole) return;
                 for (const double loss : recorded(result, prepared.losses, done))
                     out.loss += loss * static_cast<double>(size);
-                if (prepared.correct)
-                    for (const double correct : recorded(result, *prepared.correct, done))
-                        out.accuracy = out.accuracy.value_or(0) + correct * static_cast<double>(size);
-                if (prepared.confusion)
-                    out.confusion.add(toHost(*result.tensor(*prepared.confusion), m_devices));
+                if (prepared.counts) {
+                    const auto counted = [&](PortRef of) { return toHost(*result.tensor(of), m_devices); };
+                    correct += counted(prepared.counts->correct).toIntegers()[0];
+                    labels += counted(prepared.counts->labels).toIntegers()[0];
+                    if (prepared.counts->confusion) out.confusion.add(counted(*prepared.counts->confusion));
+                }
                 done += options.iterations;
                 out.rows += options.iterations * size;
             }
@@ -138,7 +140,7 @@ public:
         if (m_validationTail && isWhole) add(*m_validationTail, 1, rows.rest());
         if (!isWhole) return std::nullopt;
         out.loss /= static_cast<double>(out.rows);
-        if (out.accuracy) *out.accuracy /= static_cast<double>(out.rows);
+        if (labels > 0) out.accuracy = static_cast<double>(correct) / static_cast<double>(labels);
         return out;
     }
 
@@ -326,25 +328,25 @@ private:
     }
 
     /// Adds the record of the loss, and compiles.
-    Prepared finish(DeltaBuilder& builder, std::optional<PortRef> correct = std::nullopt,
-                    std::optional<PortRef> confusion = std::nullopt, bool keepsGradients = false) {
+    Prepared finish(DeltaBuilder& builder, const std::optional<LabelCounts>& counts = std::nullopt,
+                    bool keepsGradients = false) {
         Prepared out;
-        out.confusion = confusion;
+        out.counts = counts;
         const std::optional<TensorType>& loss = m_analysis.typeOf({m_training.loss, 0});
-        out.losses = addRecord(builder, {m_training.loss, 0}, loss ? loss->dtype : DType::f32, "losses");
-        if (correct) out.correct = addRecord(builder, *correct, DType::f32, "correct");
+        out.losses = addRecord(builder, {m_training.loss, 0}, loss ? loss->dtype : DType::f32);
         const Analysis analysis = analyze(builder.graph(), m_devices, m_options.policy, m_files.get());
         if (!analysis.mayRun()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
         CompileOptions options;
         options.policy = m_options.policy;
-        options.keep.insert(out.losses);
-        if (out.correct) options.keep.insert(*out.correct);
-        if (out.confusion) options.keep.insert(*out.confusion);
+        std::set<PortRef> figures{out.losses};
+        if (counts) figures.insert({counts->correct, counts->labels});
+        if (counts && counts->confusion) figures.insert(*counts->confusion);
+        options.keep = figures;
         for (const NodeFacts& facts : analysis.nodes) {
             const PortRef output{facts.id, 0};
             if (!facts.op || facts.op->role != OpRole::source || !isUpdated(builder.graph(), output))
                 continue;
-            if (output == out.losses || output == out.correct || output == out.confusion) continue;
+            if (figures.contains(output)) continue;
             out.state.push_back(output);
             options.keep.insert(output);
             const auto gradient = keepsGradients ? gradientOf(builder.graph(), facts.id) : std::nullopt;
@@ -365,7 +367,7 @@ private:
             Graph graph = builder.graph();
             graph.apply(remakeBackward(graph, m_devices, m_files.get()));
             DeltaBuilder whole(graph, {});
-            return finish(whole, {}, {}, keepsGradients);
+            return finish(whole, {}, keepsGradients);
         } catch (const Error& e) {
             throw Error(
                 e.code(),
@@ -379,7 +381,7 @@ private:
     Prepared prepareMeasured() {
         if (m_rows.rest() > 0) return prepareTail(true);
         DeltaBuilder builder(m_graph, {});
-        return finish(builder, {}, {}, true);
+        return finish(builder, {}, true);
     }
 
     BatchRows validationRows() const {
@@ -418,34 +420,7 @@ private:
                 builder.setAttribute(id, "labels", m_options.validationLabels);
         }
         const Analysis analysis = analyze(builder.graph(), m_devices, m_options.policy, m_files.get());
-        const std::optional<PortRef> confusion = addConfusionMatrix(builder, analysis, m_training.loss);
-        return finish(builder, addCorrect(builder), confusion);
-    }
-
-    /// The share of the labels whose class has the highest score; nothing if the loss is not one of classes.
-    std::optional<PortRef> addCorrect(DeltaBuilder& builder) const {
-        const Node& loss = *builder.graph().find(m_training.loss);
-        if (loss.op != "SoftmaxCrossEntropyLoss" && loss.op != "NegativeLogLikelihoodLoss")
-            return std::nullopt;
-        const auto scores = builder.graph().sourceOf({loss.id, 0});
-        const auto labels = builder.graph().sourceOf({loss.id, 1});
-        if (!scores || !labels) return std::nullopt;
-        UniqueNames names(builder.graph());
-        const auto add = [&](const char* op, Attributes attributes, std::initializer_list<PortRef> inputs) {
-            Node node;
-            node.op = op;
-            node.name = names.take("accuracy");
-            node.lane = loss.lane;
-            node.attributes = std::move(attributes);
-            const NodeId id = builder.addNode(std::move(node));
-            std::int32_t port = 0;
-            for (const PortRef input : inputs) builder.connect({input, {id, port++}});
-            return PortRef{id, 0};
-        };
-        const PortRef best = add("ArgMax", {{"axis", std::int64_t{1}}, {"keepdims", false}}, {*scores});
-        const PortRef wanted = add("Cast", {{"to", std::string("i64")}}, {*labels});
-        const PortRef isRight = add("Cast", {{"to", std::string("f32")}}, {add("Equal", {}, {best, wanted})});
-        return add("ReduceMean", {{"keepdims", false}}, {isRight});
+        return finish(builder, addLabelCounts(builder, analysis, m_training.loss));
     }
 
     /// What the forward graph reads of the state.

@@ -32,8 +32,10 @@ struct TrainingPlace {
 };
 
 struct Validation {
-    double loss = 0;                ///< mean over the rows
-    std::optional<double> accuracy; ///< share of the labels whose class has the highest score
+    double loss = 0; ///< mean over the rows
+    /// The share of the labels whose class has the highest score; labels of the loss's ignore_index do not
+    /// count. Nothing if the loss is not a cross-entropy, or without labels.
+    std::optional<double> accuracy;
     std::int64_t rows = 0;
     ConfusionMatrix confusion; ///< of a cross-entropy over few classes
 };

@@ -57,17 +57,12 @@ void ConfusionMatrix::add(const Tensor& counted) {
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += of[i];
 }
 
-std::optional<PortRef> addConfusionMatrix(DeltaBuilder& builder, const Analysis& analysis, NodeId loss) {
+std::optional<LabelCounts> addLabelCounts(DeltaBuilder& builder, const Analysis& analysis, NodeId loss) {
     const Node& node = *builder.graph().find(loss);
     if (node.op != "SoftmaxCrossEntropyLoss" && node.op != "NegativeLogLikelihoodLoss") return std::nullopt;
     const auto scores = builder.graph().sourceOf({loss, 0});
     const auto labels = builder.graph().sourceOf({loss, 1});
     if (!scores || !labels) return std::nullopt;
-    const std::optional<TensorType>& scoreType = analysis.typeOf(*scores);
-    const std::optional<TensorType>& labelType = analysis.typeOf(*labels);
-    if (!scoreType || !scoreType->isKnown() || !labelType || !labelType->isKnown()) return std::nullopt;
-    const std::int64_t classes = scoreType->shape[1];
-    if (classes > ConfusionMatrix::kMostClasses) return std::nullopt;
 
     const LaneId lane = node.lane;
     const Attributes lossAttributes = node.attributes; // changes invalidate the node
@@ -75,7 +70,7 @@ std::optional<PortRef> addConfusionMatrix(DeltaBuilder& builder, const Analysis&
     const auto add = [&](const char* op, Attributes attributes, std::initializer_list<PortRef> inputs) {
         Node added;
         added.op = op;
-        added.name = names.take("confusion matrix");
+        added.name = names.take("label counts");
         added.lane = lane;
         added.attributes = std::move(attributes);
         const NodeId id = builder.addNode(std::move(added));
@@ -91,21 +86,48 @@ std::optional<PortRef> addConfusionMatrix(DeltaBuilder& builder, const Analysis&
                     {"shape", std::move(shape)}},
                    {});
     };
+    const auto zeros = [&](Sizes shape) {
+        return add("Zeros", {{"shape", std::move(shape)}, {"dtype", std::string("i64")}}, {});
+    };
     const auto flat = [&](PortRef from) { return add("Reshape", {{"shape", Sizes{-1}}}, {from}); };
+    const auto countOf = [&](PortRef flags) {
+        return add("ReduceSum", {{"keepdims", false}}, {add("Cast", {{"to", std::string("i64")}}, {flags})});
+    };
+    const auto sumOver = [&](PortRef number) { // the iterations
+        const PortRef sum = zeros({});
+        add("Assign", {}, {sum, add("Add", {}, {sum, number})});
+        return sum;
+    };
+
     const PortRef best = flat(add("ArgMax", {{"axis", std::int64_t{1}}, {"keepdims", false}}, {*scores}));
     const PortRef label = flat(add("Cast", {{"to", std::string("i64")}}, {*labels}));
-    PortRef cell = add("Add", {}, {add("Mul", {}, {label, whole(classes, {})}), best});
-    if (lossAttributes.has("ignore_index")) {
-        const PortRef ignored = whole(lossAttributes.integer("ignore_index"), {});
-        cell = add("Where", {}, {add("Equal", {}, {label, ignored}), whole(classes * classes, {}), cell});
+    std::optional<PortRef> isIgnored;
+    if (lossAttributes.has("ignore_index"))
+        isIgnored = add("Equal", {}, {label, whole(lossAttributes.integer("ignore_index"), {})});
+    PortRef isCorrect = add("Equal", {}, {best, label});
+    PortRef counted;
+    if (isIgnored) {
+        const PortRef isCounted = add("Not", {}, {*isIgnored});
+        isCorrect = add("And", {}, {isCorrect, isCounted});
+        counted = countOf(isCounted);
+    } else {
+        counted = add("Size", {}, {label});
     }
-    const PortRef counts =
-        add("Zeros", {{"shape", Sizes{classes * classes + 1}}, {"dtype", std::string("i64")}}, {});
-    const PortRef counted =
-        add("ScatterElements", {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}},
-            {counts, cell, whole(1, {labelType->shape.elementCount()})});
-    add("Assign", {}, {counts, counted});
-    return counts;
+    LabelCounts out{sumOver(countOf(isCorrect)), sumOver(counted), std::nullopt};
+
+    const std::optional<TensorType>& scoreType = analysis.typeOf(*scores);
+    const std::optional<TensorType>& labelType = analysis.typeOf(*labels);
+    if (!scoreType || !scoreType->isKnown() || !labelType || !labelType->isKnown()) return out;
+    const std::int64_t classes = scoreType->shape[1];
+    if (classes > ConfusionMatrix::kMostClasses) return out;
+    PortRef cell = add("Add", {}, {add("Mul", {}, {label, whole(classes, {})}), best});
+    if (isIgnored) cell = add("Where", {}, {*isIgnored, whole(classes * classes, {}), cell});
+    const PortRef counts = zeros({classes * classes + 1});
+    add("Assign", {},
+        {counts, add("ScatterElements", {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}},
+                     {counts, cell, whole(1, {labelType->shape.elementCount()})})});
+    out.confusion = counts;
+    return out;
 }
 
 } // namespace twb

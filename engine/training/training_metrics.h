@@ -41,14 +41,22 @@ struct ConfusionMatrix {
     std::int64_t at(std::int64_t label, std::int64_t prediction) const {
         return counts.at(static_cast<std::size_t>(label * classes + prediction));
     }
-    /// Adds the counts that a run has left in the output of addConfusionMatrix(), on the host.
+    /// Adds the counts that a run has left in LabelCounts::confusion, on the host.
     void add(const Tensor& counted);
     bool operator==(const ConfusionMatrix&) const = default;
 };
 
-/// Adds nodes that count, over the iterations of a run, the labels of a loss by label and prediction; labels
-/// of its ignore_index do not count. Returns the output that holds the counts, which has to be kept. Nothing
-/// if the loss is not a cross-entropy, or if it has more than kMostClasses classes.
-std::optional<PortRef> addConfusionMatrix(DeltaBuilder& builder, const Analysis& analysis, NodeId loss);
+/// Outputs that count the labels of a classifier over the iterations of a run, as i64. They have to be kept.
+/// Labels of the loss's ignore_index do not count.
+struct LabelCounts {
+    PortRef correct; ///< one number: the labels whose class has the highest score
+    PortRef labels;  ///< one number: all labels
+    /// By label and prediction, for ConfusionMatrix::add(). Nothing with more than
+    /// ConfusionMatrix::kMostClasses classes, or if their number is unknown.
+    std::optional<PortRef> confusion;
+};
+
+/// Adds the nodes that count. Nothing if the loss is not a cross-entropy.
+std::optional<LabelCounts> addLabelCounts(DeltaBuilder& builder, const Analysis& analysis, NodeId loss);
 
 } // namespace twb

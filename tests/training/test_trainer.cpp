@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 using namespace twb;
 using namespace twb::test;
@@ -419,10 +420,15 @@ private Q_SLOTS:
             ++wanted[3 * (row % 3) + static_cast<std::size_t>(best)];
         }
         QVERIFY(wanted[1] + wanted[2] + wanted[6] + wanted[7] > 0); // some predictions are wrong
-        for (int time = 0; time < 2; ++time) {                      // each validation counts anew
-            const ConfusionMatrix matrix = trainer.validate()->confusion;
+        const std::int64_t correct = wanted[0] + wanted[4] + wanted[8];
+        const std::int64_t labels = std::accumulate(wanted.begin(), wanted.end(), std::int64_t{0});
+        QCOMPARE(labels, std::int64_t{ignores ? 64 : 96});
+        for (int time = 0; time < 2; ++time) { // each validation counts anew
+            const Validation validation = trainer.validate().value();
+            const ConfusionMatrix& matrix = validation.confusion;
             QCOMPARE(matrix.classes, std::int64_t{3});
             QCOMPARE(matrix.counts, wanted);
+            QCOMPARE(validation.accuracy.value(), double(correct) / double(labels));
         }
     }
 
