@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "formats/bool_bytes.h"
 #include "formats/input_file.h"
 #include "formats/npy_header.h"
 #include "formats/npy_stream.h"
@@ -119,9 +120,7 @@ void readNpyData(const NpyStream& stream, const NpyHeader& header, const TensorV
     if (header.bigEndian) swapBytes(target, bytes / elementSize, elementSize);
     auto* to = static_cast<unsigned char*>(out.data);
     if (columnMajor) reorder(columns.data(), to, header.type.shape, elementSize);
-    if (header.type.dtype != DType::boolean) return;
-    // A C++ bool must be 0 or 1.
-    std::transform(to, to + bytes, to, [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
+    if (header.type.dtype == DType::boolean) makeBools(to, bytes);
 }
 
 NpyHeader readNpyHeader(const std::filesystem::path& path, const FileBounds& bounds) {

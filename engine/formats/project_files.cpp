@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "formats/bool_bytes.h"
 #include "formats/input_file.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
@@ -43,6 +44,7 @@ public:
             if (m_file.readAt(at, out, bytes) != bytes)
                 throw Error(ErrorCode::io, fmt::format("{}: the file ends in the middle of row {}",
                                                        m_path.string(), rows[i]));
+            if (m_type.dtype == DType::boolean) makeBools(out, bytes);
             out += bytes;
             i += count;
         }

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/atomic_file.h"
+#include "formats/bool_bytes.h"
 #include "formats/safetensors_header.h"
 
 #include <fmt/format.h>
@@ -85,11 +86,7 @@ void Safetensors::read(const std::string& name, const TensorView& out) const {
                            type.toString(), wanted.toString()));
     const auto bytes = static_cast<std::size_t>(type.byteCount());
     readBytes(name, 0, out.data, bytes);
-    if (type.dtype != DType::boolean) return;
-    // A C++ bool must be 0 or 1.
-    auto* flags = static_cast<unsigned char*>(out.data);
-    std::transform(flags, flags + bytes, flags,
-                   [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
+    if (type.dtype == DType::boolean) makeBools(out.data, bytes);
 }
 
 std::uint64_t Safetensors::offsetOf(const std::string& name) const {

@@ -1,6 +1,8 @@
 #include "formats/data_files.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
+#include "runtime/executor.h"
+#include "support/graphs.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -10,6 +12,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <sys/resource.h>
 #include <zlib.h>
 
 using namespace twb;
@@ -33,6 +37,26 @@ public:
 private:
     QTemporaryDir m_folder;
 };
+
+/// A file of f32 rows. The first value of the marked rows is the row's number. All others are zeros that use
+/// no disk space. The header has 128 bytes.
+QString sparseFile(const Folder& folder, const char* name, std::int64_t rows, std::int64_t columns,
+                   const std::vector<std::int64_t>& marked) {
+    QByteArray header("\x93NUMPY\x01\x00\x76\x00", 10);
+    header += "{'descr': '<f4', 'fortran_order': False, 'shape': (" + QByteArray::number(qlonglong(rows)) +
+              ", " + QByteArray::number(qlonglong(columns)) + "), }";
+    header = header.leftJustified(127, ' ') + '\n';
+    QFile file(QString::fromStdString(folder.path(name)));
+    if (!file.open(QIODevice::WriteOnly | QIODevice::Unbuffered)) qFatal("cannot write %s", name);
+    file.write(header);
+    for (const std::int64_t row : marked) {
+        const auto number = float(row);
+        file.seek(header.size() + row * columns * 4);
+        file.write(reinterpret_cast<const char*>(&number), 4);
+    }
+    if (!file.resize(header.size() + rows * columns * 4)) qFatal("cannot write %s", name);
+    return file.fileName();
+}
 
 QByteArray gzipped(const QByteArray& bytes) {
     z_stream stream{};
@@ -69,6 +93,21 @@ QString refusal(const std::function<void()>& call) {
     }
     return {};
 }
+
+/// Makes a file shorter after the second iteration of a run.
+class Cutter final : public RunObserver {
+public:
+    explicit Cutter(QString file) : m_file(std::move(file)) {}
+    void started(std::uint64_t, const Plan&) override {}
+    void steps(std::uint64_t, std::span<const StepRecord>) override {}
+    void progress(std::uint64_t, std::int64_t now, std::int64_t) override {
+        if (now == 2) QVERIFY(QFile::resize(m_file, 4096));
+    }
+    void finished(RunResult) noexcept override {}
+
+private:
+    QString m_file;
+};
 
 } // namespace
 
@@ -140,6 +179,68 @@ private Q_SLOTS:
                 }).contains("CSV and IDX files are only read"));
     }
 
+    /// The file has 8 GiB, of which 32 MiB are on the disk.
+    void aLargeFileIsReadRowByRow() {
+        constexpr std::int64_t kRows = 8192;
+        constexpr std::int64_t kColumns = 262'144; // 1 MiB
+        const Folder folder;
+        std::vector<std::int64_t> all(kRows);
+        std::iota(all.begin(), all.end(), 0);
+        const QString path = sparseFile(folder, "x.npy", kRows, kColumns, all);
+        writeNpy(folder.path("y.npy"),
+                 tensorOf(DType::i64, {kRows}, std::vector<double>(all.begin(), all.end())).view());
+        GraphMaker g;
+        const NodeId data = g.node("Batches", "data", "cpu",
+                                   {{"path", std::string("x.npy")},
+                                    {"labels", std::string("y.npy")},
+                                    {"batch_size", std::int64_t{8}}});
+        g.node("Probe", "probe", "cpu", {}, {data});
+        CompileOptions options;
+        options.keep = {{data, 0}, {data, 1}};
+        const auto planned = [&] {
+            const DeviceMap map = simulatedMap();
+            const auto files = folder.files();
+            return compile(g.graph(), analyze(g.graph(), map, options.policy, files.get()), map, files,
+                           options);
+        };
+        const RunResult result = runToEnd(planned(), {.iterations = 20});
+        QCOMPARE(result.status, RunStatus::finished);
+        const std::vector<double> labels = valuesOf(*result.tensor({data, 1}));
+        const auto rows = result.tensor({data, 0})->values<float>();
+        QVERIFY(!std::ranges::is_sorted(labels)); // the order is shuffled
+        for (std::size_t i = 0; i < labels.size(); ++i) QCOMPARE(double(rows[i * kColumns]), labels[i]);
+        struct rusage used {};
+        QCOMPARE(::getrusage(RUSAGE_SELF, &used), 0);
+        QVERIFY2(used.ru_maxrss < 1L << 20, qPrintable(QString::number(used.ru_maxrss) + " KiB"));
+
+        // A file that becomes shorter during a run ends the run with an error.
+        Cutter cutter(path);
+        const RunResult cut = runToEnd(planned(), {.iterations = 20}, &cutter);
+        QCOMPARE(cut.status, RunStatus::failed);
+        const QString said = QString::fromStdString(cut.errors.at(0).message);
+        QVERIFY2(said.startsWith("Batches \"data\": ") &&
+                     said.contains("x.npy: the file ends in the middle of row "),
+                 qPrintable(said));
+    }
+
+    /// Any byte but 0 is true, also in a file that is too large for memory.
+    void boolsAreZeroOrOne() {
+        const Folder folder;
+        const QString path = sparseFile(folder, "x.npy", 300'000, 250, {7});
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadWrite));
+        QByteArray header = file.read(128);
+        QVERIFY(header.contains("'<f4'"));
+        file.seek(0);
+        file.write(header.replace("'<f4'", "'|b1'").replace("(300000, 250), ", "(300000, 1000),"));
+        file.close();
+        const auto rows = folder.files()->rows("x.npy");
+        QCOMPARE(rows->type(), (TensorType{DType::boolean, Shape{300'000, 1000}}));
+        std::vector<unsigned char> values(1000);
+        rows->read(std::vector<std::int64_t>{7}, values.data());
+        QCOMPARE(int(std::ranges::max(values)), 1);
+    }
+
     /// Rows in any order, from a file in memory and from one that is too large for it.
     void rowsAreRead() {
         const Folder folder;
@@ -150,30 +251,15 @@ private Q_SLOTS:
         folder.files()->rows("small.npy")->read(order, got.data());
         QCOMPARE(got, (std::vector<std::int32_t>{6, 7, 0, 1, 2, 3, 4, 5}));
 
-        // 300 MB without blocks on the disk, but for the header and one row.
-        constexpr std::int64_t kRows = 75'000;
-        writeNpy(folder.path("large.npy"), Tensor::onHost({DType::f32, Shape{1, 1000}}).view());
-        QFile file(QString::fromStdString(folder.path("large.npy")));
-        QVERIFY(file.open(QIODevice::ReadWrite));
-        const qint64 header = file.size() - 4000;
-        QByteArray text = file.read(header);
-        text.replace("(1, 1000), }   ", "(75000, 1000), }");
-        text.resize(header);
-        text[header - 1] = '\n';
-        QVERIFY(text.contains("75000"));
-        file.seek(0);
-        file.write(text);
-        QVERIFY(file.resize(header + kRows * 4000));
-        const float mark = 5;
-        file.seek(header + 70'000 * 4000 + 8);
-        file.write(reinterpret_cast<const char*>(&mark), 4);
-        file.close();
+        const QString path = sparseFile(folder, "large.npy", 75'000, 1000, {1, 69'999, 70'000});
         const auto rows = folder.files()->rows("large.npy");
         std::vector<float> values(3000);
         rows->read(std::vector<std::int64_t>{69'999, 70'000, 1}, values.data());
-        QCOMPARE(values[1002], 5.0F);
-        QCOMPARE(std::ranges::count(values, 0.0F), 2999);
-        QVERIFY(QFile::resize(file.fileName(), header + 4000));
+        QCOMPARE(values[0], 69'999.0F);
+        QCOMPARE(values[1000], 70'000.0F);
+        QCOMPARE(values[2000], 1.0F);
+        QCOMPARE(std::ranges::count(values, 0.0F), 2997);
+        QVERIFY(QFile::resize(path, 128 + 4000));
         QVERIFY(refusal([&] {
                     rows->read(std::vector<std::int64_t>{7}, values.data());
                 }).endsWith("large.npy: the file ends in the middle of row 7"));
