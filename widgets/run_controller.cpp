@@ -146,6 +146,8 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_inputs = std::move(prepared.inputs);
     m_leanPlan = std::move(prepared.lean);
     m_againPlan = std::move(prepared.again);
+    m_updated = std::move(prepared.updated);
+    if (prepared.copiesUpdated) options.lastStateOf = m_updated;
     m_result.reset();
     m_measured.reset();
     m_overlay.reset();

@@ -94,9 +94,11 @@ public:
     /// A host copy of an output of the last run or, while a run is stopped, of this iteration. Nothing if it
     /// was not kept (too large, not run).
     std::optional<Tensor> tensor(PortRef output) const;
-    /// Whether tensor() returns a value that was computed again after the last run, one op at a time, because
-    /// that run did not keep it.
-    bool isComputedAgain(PortRef output) const noexcept;
+    /// If tensor() returns a value that was computed again after the last run, one op at a time, because that
+    /// run did not keep it: its iteration, from 1. That is the last one, or the first one if the graph
+    /// updates tensors whose values before the last iteration are not known: they are larger than kKeptBytes,
+    /// or the user stopped the run.
+    std::optional<std::int64_t> iterationComputedAgain(PortRef output) const noexcept;
 
 Q_SIGNALS:
     void preparing(); ///< isRunning(); results are still those of the run before
@@ -155,6 +157,8 @@ private:
     std::vector<InputFile> m_inputs;
     std::shared_ptr<const Plan> m_leanPlan;
     std::shared_ptr<const Plan> m_againPlan;
+    std::vector<PortRef> m_updated; ///< in place, by the graph of the last run
+    std::int64_t m_againFirst = 0;  ///< the iterations before the one that is computed again
     bool m_isPreparing = false;
     bool m_isFollowing = false; ///< the run is another program's
     bool m_isAgain = false;     ///< the measurement is over; one more iteration computes tensors again

@@ -4,6 +4,8 @@
 #include "widgets/text.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 // The results of a run: its tensors, the Probes' values, and its report.
 
@@ -14,8 +16,8 @@ namespace {
 constexpr double kPatienceNs = 50e6;
 } // namespace
 
-/// A measured run shares memory, so most tensors are gone at its end. One more iteration, not counted in the
-/// figures, computes them again, unless the user asked to stop and would have to wait.
+/// A measured run shares memory, so most tensors are gone at its end. The last iteration runs once more, not
+/// counted in the figures, to compute them again, unless the user asked to stop and would have to wait.
 bool RunController::startAgain() {
     if (!m_againPlan || m_measured->status == RunStatus::failed) return false;
     if (m_measured->iterations == 0) return false;
@@ -26,7 +28,18 @@ bool RunController::startAgain() {
     RunOptions options;
     options.cache = true;
     options.allowTf32 = m_ranWithTf32;
+    const std::map<PortRef, Tensor> state = std::exchange(m_measured->lastState, {});
+    // Without the state before it, the last iteration cannot be repeated. The first one can.
+    const bool isKnown =
+        m_updated.empty() || (m_measured->status == RunStatus::finished && state.size() == m_updated.size());
+    m_againFirst = isKnown ? m_measured->iterations - 1 : 0;
+    options.firstIteration = m_againFirst;
     try {
+        for (const auto& [output, tensor] : state) {
+            if (!isKnown) break;
+            const Device device = m_againPlan->values[m_againPlan->valueOf(output)].device;
+            options.state[output] = device.isCpu() ? tensor : toDevice(tensor, device, m_againPlan->devices);
+        }
         m_executor.start(m_againPlan, options, *m_batch);
     } catch (const std::exception& error) {
         log(Severity::warning,
@@ -115,9 +128,10 @@ std::optional<Tensor> RunController::tensor(PortRef output) const {
     return m_lastCopy->second;
 }
 
-bool RunController::isComputedAgain(PortRef output) const noexcept {
-    return std::any_of(m_tensors.begin(), m_tensors.end(),
-                       [&](const KeptTensor& t) { return t.output == output && t.again; });
+std::optional<std::int64_t> RunController::iterationComputedAgain(PortRef output) const noexcept {
+    const bool isAgain = std::any_of(m_tensors.begin(), m_tensors.end(),
+                                     [&](const KeptTensor& t) { return t.output == output && t.again; });
+    return isAgain ? std::optional(m_againFirst + 1) : std::nullopt;
 }
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "graph/delta.h"
 #include "ops/op_table.h"
+#include "placement/update_rule.h"
 
 #include <algorithm>
 
@@ -80,6 +81,15 @@ PreparedRun prepareRun(const RunRequest& request) noexcept {
             const bool writes = graph.nodes().size() != request.graph.nodes().size();
             out.again = compileFor(request, graph, writes ? analysisOf(graph) : out.analysis, true);
             out.plan = out.lean;
+            std::uint64_t bytes = 0;
+            for (const NodeFacts& facts : out.analysis.nodes) {
+                const PortRef output{facts.id, 0};
+                const std::optional<TensorType>& type = out.analysis.typeOf(output);
+                if (facts.disabled || !type || !isUpdated(request.graph, output)) continue;
+                out.updated.push_back(output);
+                bytes += std::uint64_t(type->byteCount());
+            }
+            out.copiesUpdated = bytes <= kKeptBytes;
         }
         out.inputs = inputFiles(*out.plan);
     } catch (const std::exception& error) {

@@ -26,8 +26,13 @@ struct PreparedRun {
     Analysis analysis;
     std::shared_ptr<const Plan> plan; ///< null if the graph cannot be compiled
     std::shared_ptr<const Plan> lean; ///< for a measured run
-    /// For a measured run: computes the tensors that the measured plan does not keep. It writes no files.
+    /// For a measured run: computes the tensors of one iteration that the measured plan does not keep. It
+    /// writes no files.
     std::shared_ptr<const Plan> again;
+    /// The tensors that the graph updates in place: for the last iteration, `again` needs their values before
+    /// it.
+    std::vector<PortRef> updated;
+    bool copiesUpdated = false;    ///< they are small enough for that
     std::vector<InputFile> inputs; ///< before the run, so that a change during the run shows
     std::string error;             ///< the reason why `plan` is null
 };

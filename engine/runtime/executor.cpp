@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -216,6 +217,29 @@ Tensor toHost(const Tensor& tensor, const DeviceMap& devices) {
     backend.collect({}); // some devices report failures late
     failure.rethrow();
     return host;
+}
+
+Tensor toDevice(const Tensor& host, Device device, const DeviceMap& devices) {
+    const MemoryKind kind = device.isCpu() ? MemoryKind::pageable : MemoryKind::device;
+    const auto bytes = static_cast<std::size_t>(host.byteCount());
+    BufferPtr buffer = devices.memoryFor(device, kind).allocate(std::max<std::size_t>(bytes, 1), kind);
+    if (device.isCpu()) {
+        std::memcpy(buffer->data(), host.data(), bytes);
+        return {std::move(buffer), host.type()};
+    }
+    Backend& backend = devices.at(device);
+    const auto stream = backend.createStream(QueueKind::hostToDevice);
+    KeptFailure failure;
+    Copy copy;
+    copy.target = buffer->data();
+    copy.source = host.data();
+    copy.bytes = bytes;
+    copy.guard = &failure;
+    stream->copy(copy);
+    stream->synchronize();
+    backend.collect({}); // some devices report failures late
+    failure.rethrow();
+    return {std::move(buffer), host.type()};
 }
 
 } // namespace twb

@@ -67,6 +67,8 @@ struct RunResult {
     std::int64_t prepareNs =
         0; ///< before the iterations: compilation of kernels for this plan; 0 if there were none
     std::vector<std::pair<PortRef, Tensor>> tensors; ///< kept values, on their devices
+    /// Host copies of RunOptions::lastStateOf. Empty if the run ended earlier or memory was short.
+    std::map<PortRef, Tensor> lastState;
     std::vector<std::pair<Device, MemoryStats>> memory;
 
     const Tensor* tensor(PortRef output) const noexcept;
@@ -127,6 +129,10 @@ struct RunOptions {
     /// Tensors to use instead of what a source makes, by the source's output, on the source's device: those
     /// that an earlier run of the same graph has updated. The run updates them in place.
     std::map<PortRef, Tensor> state{};
+    /// Outputs that the run updates in place, to be copied as they are before the last of several iterations
+    /// (RunResult::lastState). For the copies, the run lets its streams become idle; the time of copying is
+    /// in no figure.
+    std::vector<PortRef> lastStateOf{};
     /// The number of iterations before this run, for ops that depend on it (Op::readsIteration).
     std::int64_t firstIteration = 0;
     /// If set to true during the run, no further iteration starts. The run then ends as finished, without the
@@ -176,5 +182,7 @@ RunResult runToEnd(std::shared_ptr<const Plan> plan, const RunOptions& options,
 
 /// A dense host copy of a tensor on any device; free if it is such a tensor already. Throws Error.
 Tensor toHost(const Tensor& tensor, const DeviceMap& devices);
+/// A copy of a dense host tensor, in new memory of a device. Throws Error.
+Tensor toDevice(const Tensor& host, Device device, const DeviceMap& devices);
 
 } // namespace twb

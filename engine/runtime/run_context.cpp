@@ -125,9 +125,12 @@ void RunContext::allocate() {
     }
 }
 
-/// Cache key. Runs with TF32 have their own entries.
+/// Cache key. Runs with TF32, and those of other iterations, have their own entries.
 std::uint64_t RunContext::cacheKey(const Step& step) const {
-    return m_options.allowTf32 ? ContentHash().add(step.signature).add("TF32").value() : step.signature;
+    if (!m_options.allowTf32 && m_options.firstIteration == 0) return step.signature;
+    ContentHash hash;
+    hash.add(step.signature).add(static_cast<std::uint64_t>(m_options.firstIteration));
+    return m_options.allowTf32 ? hash.add("TF32").value() : hash.value();
 }
 
 /// Takes over the results of earlier runs, and frees those that this run does not use, since it may need
@@ -552,6 +555,10 @@ void RunContext::iterate() {
     const auto isEnough = [&] { return m_options.stop && m_options.stop->load(std::memory_order_relaxed); };
     while (m_submitted < m_options.iterations && !m_guard.isCancelled() && !isEnough() &&
            !(m_submitted > 0 && m_guard.hasFailed())) {
+        if (m_submitted > 0 && m_submitted + 1 == m_options.iterations && !m_options.lastStateOf.empty()) {
+            while (finished < m_submitted) finishIteration(finished++);
+            copyState();
+        }
         submitIteration(m_submitted++);
         if (m_submitted - finished == m_plan->inFlight) finishIteration(finished++);
         if (!isTimeToLook()) continue;
@@ -602,6 +609,7 @@ RunResult RunContext::execute() {
         result.states.push_back(state);
     }
     keepResults(result);
+    result.lastState = std::move(m_lastState);
     for (Device device : m_plan->devices.devices())
         result.memory.emplace_back(device, m_plan->devices.at(device).memory().stats());
     return result;

@@ -146,6 +146,7 @@ private:
     bool isReached(std::uint32_t step) const;
     bool isTimeToLook();
     void lookAtWatched();
+    void copyState();
     std::optional<Tensor> ownCopy(std::uint32_t value) const;
     std::optional<Tensor> onHost(std::uint32_t value) const;
     // In run_control.cpp.
@@ -207,9 +208,10 @@ private:
         std::uint32_t step = 0;
         bool after = false;
     };
-    StoppedStep m_stop;                  ///< valid while the run is stopped
-    std::vector<std::int64_t> m_reached; ///< by step: 1 + the iteration in which it was last submitted
-    std::int64_t m_lookNs = 0;           ///< when the watched outputs are reported next, on the host's clock
+    StoppedStep m_stop;                    ///< valid while the run is stopped
+    std::vector<std::int64_t> m_reached;   ///< by step: 1 + the iteration in which it was last submitted
+    std::map<PortRef, Tensor> m_lastState; ///< RunOptions::lastStateOf
+    std::int64_t m_lookNs = 0; ///< when the watched outputs are reported next, on the host's clock
 
     struct StreamOrder {
         std::vector<std::uint32_t> setup;

@@ -221,6 +221,22 @@ void RunContext::lookAtWatched() {
     m_stoppedNs += steadyNs() - since;
 }
 
+/// No iteration is in flight. All or nothing.
+void RunContext::copyState() {
+    const std::int64_t since = steadyNs();
+    try {
+        for (const PortRef output : m_options.lastStateOf) {
+            const std::uint32_t v = m_plan->valueOf(output);
+            std::optional<Tensor> value = v == kNone ? std::nullopt : ownCopy(v);
+            if (!value) throw Error(ErrorCode::invalidArgument, "the run has no such output");
+            m_lastState[output] = std::move(*value);
+        }
+    } catch (const Error&) {
+        m_lastState.clear(); // memory is short, or a device was lost, which also fails the next step on it
+    }
+    m_stoppedNs += steadyNs() - since;
+}
+
 std::optional<Tensor> RunContext::tensorAtStop(PortRef output) const {
     const auto lies = [&](std::uint32_t v) {
         const std::uint32_t producer = m_plan->producers[v];

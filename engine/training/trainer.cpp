@@ -208,7 +208,7 @@ public:
                         "{}: the checkpoint does not match this graph: \"{}\" is {} in the checkpoint, but "
                         "{} in the graph; resume with the graph and options of the checkpoint",
                         origin, name, saved->second.type().toString(), type.toString()));
-            restored[output] = onDevice(saved->second, m_analysis.find(output.node)->device);
+            restored[output] = toDevice(saved->second, m_analysis.find(output.node)->device, m_devices);
         }
         if (place.batch >= batches() || place.batch < 0 || place.epoch < 0)
             throw Error(ErrorCode::badFile,
@@ -250,24 +250,6 @@ private:
         Tensor own = Tensor::onHost(host.type());
         std::memcpy(own.data(), host.data(), static_cast<std::size_t>(host.type().byteCount()));
         return own;
-    }
-
-    Tensor onDevice(const Tensor& host, Device device) const {
-        const MemoryKind kind = device.isCpu() ? MemoryKind::pageable : MemoryKind::device;
-        const auto bytes = static_cast<std::size_t>(host.type().byteCount());
-        BufferPtr buffer = m_devices.memoryFor(device, kind).allocate(std::max<std::size_t>(bytes, 1), kind);
-        if (device.isCpu()) {
-            std::memcpy(buffer->data(), host.data(), bytes);
-        } else {
-            const auto stream = m_devices.at(device).createStream(QueueKind::hostToDevice);
-            Copy copy;
-            copy.target = buffer->data();
-            copy.source = host.data();
-            copy.bytes = bytes;
-            stream->copy(copy);
-            stream->synchronize();
-        }
-        return {std::move(buffer), host.type()};
     }
 
     void findBatches() {

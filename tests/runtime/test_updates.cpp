@@ -2,6 +2,7 @@
 #include "placement/fixes.h"
 #include "runs.h"
 #include "runtime/step_groups.h"
+#include "support/op_runner.h"
 #include "support/test_main.h"
 
 #include <algorithm>
@@ -113,6 +114,29 @@ private Q_SLOTS:
         QCOMPARE(floats(second, d.w, map), floats(whole, d.w, map));
         rest.state = {{{d.update, 0}, *first.tensor({d.w, 0})}};
         QVERIFY_THROWS_EXCEPTION(Error, runOf(d.g.graph(), map, rest, options));
+    }
+
+    void theStateBeforeTheLastIterationIsCopied() {
+        for (const char* device : {"cpu", "cuda:0"}) {
+            const Descent d(device);
+            const DeviceMap map = simulatedMap();
+            RunOptions options{.iterations = 5};
+            options.lastStateOf = {{d.w, 0}};
+            const CompileOptions keeps = keeping({{d.w, 0}, {d.update, 0}});
+            const RunResult whole = runOf(d.g.graph(), map, options, keeps);
+            QCOMPARE(whole.lastState.size(), std::size_t{1});
+            const Tensor& before = whole.lastState.at({d.w, 0});
+            QCOMPARE(before.memoryKind(), MemoryKind::pageable);
+            for (const double v : valuesOf(before)) QVERIFY(std::abs(v - 0.8) < 1e-6);
+            // With it, the last iteration can be repeated.
+            RunOptions last{.firstIteration = 4};
+            last.state[{d.w, 0}] = toDevice(before, Device::parse(device).value(), map);
+            const RunResult again = runOf(d.g.graph(), map, last, keeps);
+            QCOMPARE(floats(again, d.w, map), floats(whole, d.w, map));
+            for (const double v : valuesOf(before)) QVERIFY(std::abs(v - 0.8) < 1e-6); // it is a copy
+            options.iterations = 1;
+            QVERIFY(runOf(d.g.graph(), map, options, keeps).lastState.empty());
+        }
     }
 
     /// A copy to another device reads the weight on another stream. The update waits for it, and the copy of

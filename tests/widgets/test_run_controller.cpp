@@ -1,5 +1,8 @@
 #include "graph/delta.h"
+#include "support/graphs.h"
+#include "support/op_runner.h"
 #include "support/test_main.h"
+#include "training/training.h"
 #include "widgets/run_controller.h"
 #include "widgets/window_fixture.h"
 
@@ -7,6 +10,7 @@
 #include <QSignalSpy>
 
 #include <array>
+#include <cmath>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -70,6 +74,9 @@ private Q_SLOTS:
     void aStopBeforeTheStartKeepsTheLastResults();
     void nextRunStartsAfterACancelledOne();
     void theMeasuredTensorsAreKept();
+    void recomputedTensorsAreOfTheLastIteration();
+    void theGradientIsOfTheLastIteration_data();
+    void theGradientIsOfTheLastIteration();
 };
 
 void TestRunController::aSaveNodeWritesOnceARun_data() {
@@ -256,13 +263,78 @@ void TestRunController::theMeasuredTensorsAreKept() {
     const PortRef end{document.graph().findByName("product 2")->id, 0};
     QVERIFY(runToEnd(runs, 5));
     QVERIFY(runs.tensor(end));
-    QVERIFY(!runs.isComputedAgain(end));
+    QVERIFY(!runs.iterationComputedAgain(end));
     QVERIFY(runs.result()->tensor(end));
     QVERIFY(runs.tensor(between));
-    QVERIFY(runs.isComputedAgain(between));
+    QCOMPARE(runs.iterationComputedAgain(between), std::optional<std::int64_t>(5));
     QVERIFY(runToEnd(runs, 1));
     QVERIFY(runs.tensor(between));
-    QVERIFY(!runs.isComputedAgain(between));
+    QVERIFY(!runs.iterationComputedAgain(between));
+}
+
+/// Dropout drops other elements in each iteration. The measured run keeps its consumer's output.
+void TestRunController::recomputedTensorsAreOfTheLastIteration() {
+    GraphMaker g;
+    const NodeId ones = g.node("Ones", "ones", "cpu", {{"shape", std::vector<std::int64_t>{64}}});
+    const NodeId dropout = g.node("Dropout", "dropout", "cpu", {{"training_mode", true}}, {ones});
+    const NodeId end = g.node("Sqrt", "end", "cpu", {}, {dropout});
+    Document document(profiles());
+    document.setGraph(g.graph(), {}, QString());
+    RunController runs(document);
+    const auto fit = [&] {
+        const std::vector<double> dropped = valuesOf(runs.tensor({dropout, 0}).value());
+        std::vector<double> roots = valuesOf(runs.tensor({end, 0}).value());
+        for (double& root : roots) root = std::round(root * root);
+        return dropped == roots ? dropped : std::vector<double>();
+    };
+    QVERIFY(runToEnd(runs, 5));
+    QCOMPARE(runs.iterationComputedAgain({dropout, 0}), std::optional<std::int64_t>(5));
+    const std::vector<double> fifth = fit();
+    QVERIFY(!fifth.empty());
+    QVERIFY(runToEnd(runs, 1)); // does not use cached results of the fifth
+    const std::vector<double> first = fit();
+    QVERIFY(!first.empty() && first != fifth);
+}
+
+void TestRunController::theGradientIsOfTheLastIteration_data() {
+    QTest::addColumn<QString>("device");
+    QTest::newRow("cpu") << "cpu";
+    QTest::newRow("simulated") << "cuda:0";
+}
+
+/// The loss is the sum of w². With a learning rate of 0.25, each step halves w, which starts at 1.
+void TestRunController::theGradientIsOfTheLastIteration() {
+    QFETCH(const QString, device);
+    GraphMaker g;
+    const NodeId w =
+        g.node("Parameter", "w", device.toStdString(),
+               {{"shape", std::vector<std::int64_t>{3}}, {"init", std::string("constant")}, {"value", 1.0}});
+    const NodeId square = g.node("Mul", "square", device.toStdString(), {}, {w, w});
+    const NodeId loss = g.node("ReduceSum", "loss", device.toStdString(), {{"keepdims", false}}, {square});
+    Graph graph = g.graph();
+    Optimizer sgd;
+    sgd.rate = {{"lr", 0.25}};
+    Document document(profiles());
+    graph.apply(makeTraining(graph, document.devices(), nullptr, loss, std::vector{w}, sgd));
+    const PortRef gradient = gradientOf(graph, w).value();
+    document.setGraph(std::move(graph), {}, QString());
+    RunController runs(document);
+    const auto thrice = [](double value) { return std::vector<double>(3, value); };
+    QVERIFY(runToEnd(runs, 4));
+    QVERIFY(runs.result()->status == RunStatus::finished);
+    QCOMPARE(valuesOf(runs.tensor(gradient).value()), thrice(2 * 0.125));
+    QCOMPARE(valuesOf(runs.tensor({w, 0}).value()), thrice(0.0625)); // after the step
+    QCOMPARE(runs.iterationComputedAgain(gradient), std::optional<std::int64_t>(4));
+    QVERIFY(runToEnd(runs, 1));
+    QCOMPARE(valuesOf(runs.tensor(gradient).value()), thrice(2));
+    QVERIFY(!runs.iterationComputedAgain(gradient));
+    // The user stops a run in the middle of an iteration, so the values before it are not known.
+    runs.runContinuously();
+    QVERIFY(QTest::qWaitFor([&] { return runs.done() > 10; }, 30'000));
+    runs.stop();
+    QVERIFY(QTest::qWaitFor([&] { return !runs.isRunning(); }, 30'000));
+    QCOMPARE(valuesOf(runs.tensor(gradient).value()), thrice(2));
+    QCOMPARE(runs.iterationComputedAgain(gradient), std::optional<std::int64_t>(1));
 }
 
 TWB_GUI_TEST_MAIN(TestRunController)

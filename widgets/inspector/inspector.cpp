@@ -532,8 +532,13 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
                  (run->second.once ? tr(", once") : QString())});
     if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
         rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
-    if (!isTrained && m_runs.isComputedAgain({node.id, 0}))
-        rows.push_back({tr("values"), tr("recomputed after the run")});
+    const auto addRecomputed = [&](const QString& name, PortRef output) {
+        if (const std::optional<std::int64_t> iteration = m_runs.iterationComputedAgain(output))
+            rows.push_back({name, tr("iteration %1").arg(grouped(*iteration))});
+    };
+    if (!isTrained) addRecomputed(tr("recomputed for"), {node.id, 0});
+    const std::optional<PortRef> gradient = gradientOf(m_document.graph(), node.id);
+    if (gradient && !m_isTrained) addRecomputed(tr("gradient of"), *gradient);
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;
