@@ -52,7 +52,11 @@ void WindowScreenshot::addOptions(CLI::App& parser) {
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
         ->type_name("N");
     parser.add_option("--select", m_select, "Select this node")->type_name("NODE");
-    parser.add_option("--tab", m_tab, "Show this panel: transfers, timeline, memory, problems, log or nodes")
+    parser
+        .add_option(
+            "--tab", m_tab,
+            "Show this panel: transfers, timeline, memory, problems, log, nodes, history, training or "
+            "breakpoints")
         ->type_name("TAB");
 }
 
