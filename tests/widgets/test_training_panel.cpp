@@ -5,7 +5,7 @@
 #include "widgets/inspector/inspector.h"
 #include "widgets/inspector/tensor_panel.h"
 #include "widgets/learn_dialog.h"
-#include "widgets/panels/custom_plot.h"
+#include "widgets/panels/loss_plot.h"
 #include "widgets/panels/training_panel.h"
 #include "widgets/text.h"
 #include "widgets/window_hand.h"
@@ -17,6 +17,8 @@
 #include <QListWidget>
 #include <QScrollBar>
 #include <QSpinBox>
+
+#include <cmath>
 
 using namespace twb;
 using namespace twb::test;
@@ -122,6 +124,63 @@ private Q_SLOTS:
         QVERIFY(svg.startsWith("<?xml") && svg.contains("run 1 · adamw lr 0.002 · best "));
         QVERIFY(svg.contains("Training of 11-a-model-learns"));
         QVERIFY(!panel->savePicture(folder.filePath(QStringLiteral("none/loss.svg"))));
+    }
+
+    void means() {
+        // Constant values are their own means, in every bit.
+        const std::vector<double> same(40, 0.1);
+        for (std::size_t i = 0; i < same.size(); ++i) QCOMPARE(smoothedAt(same, i, 7), 0.1);
+        // A line has no lag, and the first and the last value never move.
+        std::vector<double> line;
+        for (int i = 0; i < 40; ++i) line.push_back(3.0 * i);
+        for (std::size_t i = 0; i < line.size(); ++i) QCOMPARE(smoothedAt(line, i, 7), line[i]);
+        const std::vector<double> rough{8, 1, 9, 2, 5};
+        QCOMPARE(smoothedAt(rough, 0, 2), 8.0);
+        QCOMPARE(smoothedAt(rough, 1, 2), 6.0);
+        QCOMPARE(smoothedAt(rough, 2, 2), 5.0);
+        QCOMPARE(smoothedAt(rough, 4, 2), 5.0);
+        // A loss that is not a number makes a gap and spoils no neighbour.
+        const std::vector<double> broken{4, std::nan(""), 2, 3, HUGE_VAL, 6};
+        QVERIFY(std::isnan(smoothedAt(broken, 1, 1)));
+        QCOMPARE(smoothedAt(broken, 2, 1), 2.5);
+        QCOMPARE(smoothedAt(broken, 4, 1), HUGE_VAL);
+    }
+
+    /// Off by default; the raw losses stay, and every step changes only the means near the end.
+    void theLossCanBeSmoothed() {
+        const auto window = windowWith(kLearns);
+        train(*window, 1);
+        train(*window, 2);
+        const auto* panel = window->findChild<TrainingPanel*>();
+        const auto& plot = *find<QCustomPlot>(*window, "lossPlot");
+        const QCPGraph& raw = *plot.graph(0);
+        const QCPGraph& mean = *plot.graph(1);
+        auto* smoothing = find<QComboBox>(*window, "smoothing");
+        QCOMPARE(smoothing->currentText(), QStringLiteral("Smoothing: off"));
+        QVERIFY(raw.visible() && !mean.visible());
+        const QByteArray csv = panel->csv();
+        const QColor strong = raw.pen().color();
+        smoothing->setFocus();
+        QTest::keyClick(smoothing, Qt::Key_Down);
+        QCOMPARE(smoothing->currentText(), QStringLiteral("Smoothing: 11 steps"));
+        QCOMPARE(panel->csv(), csv);
+        QVERIFY(raw.visible() && mean.visible() && plot.graph(4)->visible()); // also of the earlier run
+        QCOMPARE(mean.pen().color(), strong);
+        QVERIFY(raw.pen().color() != strong);
+        train(*window, 3); // the means are made while the losses come
+        const std::vector<double>& losses = window->training().course().losses;
+        QCOMPARE(mean.dataCount(), int(losses.size()));
+        for (std::size_t i = 0; i < losses.size(); ++i)
+            QCOMPARE(mean.data()->at(int(i))->value, smoothedAt(losses, i, 5));
+        QCOMPARE(mean.data()->at(int(losses.size()) - 1)->value, losses.back());
+        const QTemporaryDir folder;
+        QVERIFY(panel->savePicture(folder.filePath(QStringLiteral("loss.svg"))));
+        QFile drawing(folder.filePath(QStringLiteral("loss.svg")));
+        QVERIFY(drawing.open(QIODevice::ReadOnly));
+        QVERIFY(drawing.readAll().contains("Loss of each step, under the mean of 11 steps"));
+        QTest::keyClick(smoothing, Qt::Key_Home);
+        QVERIFY(raw.visible() && !mean.visible());
+        QCOMPARE(raw.pen().color(), strong);
     }
 
     void gradientsAndUpdatesFillAHeatTable() {
@@ -232,7 +291,7 @@ private Q_SLOTS:
                      oldest.contains(QStringLiteral(" % in epoch ")),
                  qPrintable(oldest));
         QCOMPARE(shownCurves(), 6);
-        QVERIFY(plot.graph(0)->pen().widthF() > plot.graph(2)->pen().widthF());
+        QVERIFY(plot.graph(0)->pen().widthF() > plot.graph(3)->pen().widthF());
         const QByteArray csv = panel->csv();
         QCOMPARE(csv.count('\n'), 1 + (2 + 1 + 1) * 36);
         QVERIFY(csv.contains("\n1,72,") && csv.contains("\n2,36,") && csv.contains("\n3,36,"));

@@ -24,7 +24,31 @@ bool hasValidation(const std::vector<EpochRecord>& epochs) {
     return !epochs.empty() && epochs.front().validationLoss;
 }
 
+/// The colour of raw losses under their means.
+QColor faint(const QColor& color) {
+    constexpr double share = 0.5;
+    const QColor& ground = Theme::current().panel;
+    const auto mixed = [](int from, int to) { return int(std::lround(from * (1 - share) + to * share)); };
+    return {mixed(ground.red(), color.red()), mixed(ground.green(), color.green()),
+            mixed(ground.blue(), color.blue())};
+}
+
 } // namespace
+
+double smoothedAt(std::span<const double> values, std::size_t at, std::size_t radius) {
+    const double center = values[at];
+    if (!std::isfinite(center)) return center;
+    const std::size_t reach = std::min({radius, at, values.size() - 1 - at});
+    // Of the distances from the centre, so that equal values have exactly themselves as their mean.
+    double sum = 0;
+    double count = 0;
+    for (std::size_t i = at - reach; i <= at + reach; ++i) {
+        if (!std::isfinite(values[i])) continue;
+        sum += values[i] - center;
+        count += 1;
+    }
+    return center + sum / count;
+}
 
 LossPlot::LossPlot() {
     setObjectName(QStringLiteral("lossPlot"));
@@ -38,6 +62,7 @@ LossPlot::LossPlot() {
     addLayer(QStringLiteral("current"), layer(QStringLiteral("main")));
     m_current = addCurves();
     m_current.loss->setLayer(QStringLiteral("current"));
+    m_current.smoothed->setLayer(QStringLiteral("current"));
     m_current.validation->setLayer(QStringLiteral("current"));
     m_current.loss->setName(TrainingPanel::tr("Loss"));
     m_current.validation->setName(TrainingPanel::tr("Validation loss"));
@@ -56,14 +81,14 @@ LossPlot::LossPlot() {
 }
 
 LossPlot::Curves LossPlot::addCurves() {
-    Curves out{addGraph(), addGraph()};
-    out.loss->removeFromLegend();
-    out.validation->removeFromLegend();
+    Curves out{addGraph(), addGraph(), addGraph()};
+    for (QCPGraph* graph : {out.loss, out.smoothed, out.validation}) graph->removeFromLegend();
     return out;
 }
 
 void LossPlot::restart() {
     m_current.loss->data()->clear();
+    m_current.smoothed->data()->clear();
     m_current.validation->data()->clear();
     m_points = 0;
     m_isFollowing = true;
@@ -72,8 +97,9 @@ void LossPlot::restart() {
 void LossPlot::update(const TrainingRun& training, const std::vector<bool>& shown) {
     const std::vector<TrainingCourse>& earlier = training.earlier();
     for (; m_earlier.size() > earlier.size(); m_earlier.pop_back()) {
-        removeGraph(m_earlier.back().loss);
-        removeGraph(m_earlier.back().validation);
+        for (QCPGraph* graph :
+             {m_earlier.back().loss, m_earlier.back().smoothed, m_earlier.back().validation})
+            removeGraph(graph);
     }
     const std::size_t known = m_earlier.size();
     while (m_earlier.size() < earlier.size()) {
@@ -83,26 +109,44 @@ void LossPlot::update(const TrainingRun& training, const std::vector<bool>& show
         addPoints(*m_earlier.back().validation, run.record.epochs, 0);
     }
     if (known < m_earlier.size()) style();
-    for (std::size_t i = 0; i < m_earlier.size(); ++i)
+    for (std::size_t i = 0; i < m_earlier.size(); ++i) {
+        smooth(m_earlier[i], earlier[i].losses);
         show(m_earlier[i], i < shown.size() && shown[i], hasValidation(earlier[i].record.epochs));
+    }
 
     const TrainingCourse& current = training.course();
     const auto epochs = std::size_t(m_current.validation->dataCount());
     if (current.losses.size() < m_points || epochs > current.record.epochs.size()) restart();
     addPoints(*m_current.loss, current.losses, m_points);
     m_points = current.losses.size();
+    smooth(m_current, current.losses);
     addPoints(*m_current.validation, current.record.epochs, std::size_t(m_current.validation->dataCount()));
     const bool validates = hasValidation(current.record.epochs);
     show(m_current, true, validates);
-    if (validates)
-        m_current.validation->addToLegend();
-    else
-        m_current.validation->removeFromLegend();
+    const auto list = [](QCPGraph& graph, bool isListed) {
+        if (isListed)
+            graph.addToLegend();
+        else
+            graph.removeFromLegend();
+    };
+    list(*m_current.validation, validates);
+    list(*m_current.smoothed, m_radius > 0);
     fit();
+}
+
+/// Adds the means of new losses. Those of the last known losses change, because their windows grow.
+void LossPlot::smooth(const Curves& curves, const std::vector<double>& losses) const {
+    const auto known = std::size_t(curves.smoothed->dataCount());
+    if (m_radius == 0 || known == losses.size()) return;
+    const std::size_t from = known - std::min(known, m_radius);
+    curves.smoothed->data()->removeAfter(double(from) + 0.5); // the keys are steps, from 1
+    for (std::size_t i = from; i < losses.size(); ++i)
+        curves.smoothed->addData(double(i + 1), smoothedAt(losses, i, m_radius));
 }
 
 void LossPlot::show(const Curves& curves, bool isShown, bool hasValidation) {
     curves.loss->setVisible(isShown);
+    curves.smoothed->setVisible(isShown && m_radius > 0);
     curves.validation->setVisible(isShown && hasValidation);
 }
 
@@ -116,6 +160,10 @@ std::vector<LegendEntry> LossPlot::legendEntries(const TrainingRun& training) co
     QPainterPath diamond;
     diamond.addPolygon(QPolygonF(QList<QPointF>{{0, -4.4}, {4.4, 0}, {0, 4.4}, {-4.4, 0}}));
     std::vector<LegendEntry> out{{training.course().text(), colorOf({}), line}};
+    if (m_radius > 0)
+        out.push_back(
+            {TrainingPanel::tr("Loss of each step, under the mean of %1 steps").arg(2 * m_radius + 1),
+             faint(colorOf({})), line});
     if (m_current.validation->visible())
         out.push_back({TrainingPanel::tr("Validation loss"), Theme::current().series(1), diamond});
     for (std::size_t i = 0; i < m_earlier.size(); ++i)
@@ -132,6 +180,19 @@ void LossPlot::setLogarithmic(bool isLogarithmic) {
     fit();
 }
 
+void LossPlot::setSmoothing(std::size_t radius) {
+    m_radius = radius;
+    m_current.smoothed->setName(TrainingPanel::tr("Mean of %1 steps").arg(2 * radius + 1));
+    m_current.smoothed->data()->clear();
+    for (const Curves& curves : m_earlier) curves.smoothed->data()->clear();
+    style();
+}
+
+void LossPlot::setPens(const Curves& curves, const QColor& color, double width) const {
+    curves.loss->setPen(QPen(m_radius > 0 ? faint(color) : color, m_radius > 0 ? 1 : width));
+    curves.smoothed->setPen(QPen(color, width));
+}
+
 void LossPlot::style() {
     const Theme& theme = Theme::current();
     stylePlot(*this);
@@ -141,12 +202,12 @@ void LossPlot::style() {
     legend->setFont(twb::font(TextRole::small));
     legend->setTextColor(theme.secondaryText);
     const bool isCompared = !m_earlier.empty();
-    m_current.loss->setPen(QPen(theme.series(0), isCompared ? 2 : 1));
+    setPens(m_current, theme.series(0), isCompared ? 2 : 1);
     m_current.validation->setPen(QPen(theme.series(1), isCompared ? 2 : 1));
     m_current.validation->setScatterStyle(
         QCPScatterStyle(QCPScatterStyle::ssDiamond, theme.panel, theme.series(1), 8));
     for (std::size_t i = 0; i < m_earlier.size(); ++i) {
-        m_earlier[i].loss->setPen(QPen(colorOf(i), 1));
+        setPens(m_earlier[i], colorOf(i), 1);
         m_earlier[i].validation->setPen(QPen(colorOf(i), 1, Qt::DashLine));
     }
     setLogarithmic(yAxis->scaleType() == QCPAxis::stLogarithmic);

@@ -4,9 +4,16 @@
 #include "widgets/panels/export_plot.h"
 #include "widgets/training_run.h"
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 namespace twb {
+
+/// The mean of the values around `values[at]`: of `radius` values on each side and itself. Near both ends,
+/// the window shrinks on both sides alike, so that the means have no lag and the first and the last value
+/// stay as they are. Values that are not finite are not part of the means of others, and stay as they are.
+double smoothedAt(std::span<const double> values, std::size_t at, std::size_t radius);
 
 /// The loss of each step of a training, and the validation loss at the end of each epoch; thin, the same of
 /// earlier runs. The wheel zooms, a drag scrolls, a double click shows all steps again.
@@ -19,6 +26,9 @@ public:
     void update(const TrainingRun& training, const std::vector<bool>& shown);
     void restart();
     void setLogarithmic(bool isLogarithmic);
+    /// Draws the means of smoothedAt() over the losses, which become fainter; 0: the losses alone. The next
+    /// update() computes the means.
+    void setSmoothing(std::size_t radius);
     void style();
 
     /// Of the current run for nothing, else of an earlier one.
@@ -29,16 +39,20 @@ public:
 private:
     struct Curves {
         QCPGraph* loss = nullptr;
+        QCPGraph* smoothed = nullptr;
         QCPGraph* validation = nullptr;
     };
 
     Curves addCurves();
     void show(const Curves& curves, bool isShown, bool hasValidation);
+    void smooth(const Curves& curves, const std::vector<double>& losses) const;
+    void setPens(const Curves& curves, const QColor& color, double width) const;
     void fit();
 
     Curves m_current;
     std::vector<Curves> m_earlier;
     std::size_t m_points = 0; ///< of the current run
+    std::size_t m_radius = 0; ///< of the means, in steps
     bool m_isFollowing = true;
 };
 

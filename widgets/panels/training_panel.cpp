@@ -41,7 +41,8 @@ namespace {
 constexpr int kEpochs = 112;    ///< px
 constexpr int kLeastSide = 240; ///< px
 constexpr int kMostSide = 352;
-constexpr int kBesideRun = 84; ///< its check box, its line and the margins
+constexpr int kBesideRun = 84;         ///< its check box, its line and the margins
+constexpr int kRadii[] = {5, 25, 100}; ///< of the means that smooth the loss, in steps
 
 /// The best epoch of a run in a line of its own.
 QString twoLines(const QString& text) {
@@ -208,6 +209,15 @@ QWidget* TrainingPanel::makeControls() {
     layout->addWidget(m_views);
     m_log = segment(tr("Log"), QStringLiteral("logAxis"), tr("Plot the loss on a logarithmic axis"));
     m_log->setCheckable(true);
+    m_smoothing = new QComboBox;
+    m_smoothing->setObjectName(QStringLiteral("smoothing"));
+    m_smoothing->setProperty("role", QStringLiteral("compact"));
+    m_smoothing->setAccessibleName(tr("Smoothing of the loss"));
+    m_smoothing->setToolTip(tr("Draw the mean of the steps around each step over the raw loss"));
+    m_smoothing->addItem(tr("Smoothing: off"), 0);
+    for (const int radius : kRadii)
+        m_smoothing->addItem(tr("Smoothing: %1 steps").arg(2 * radius + 1), radius);
+    layout->addWidget(m_smoothing);
     auto* more =
         segment(QStringLiteral("•••"), QStringLiteral("trainingMenu"), tr("Export, and earlier runs"));
     auto* menu = new QMenu(more);
@@ -221,6 +231,10 @@ QWidget* TrainingPanel::makeControls() {
     connect(m_go, &QPushButton::clicked, this, &TrainingPanel::toggle);
     connect(m_stop, &QPushButton::clicked, &m_training, &TrainingRun::stop);
     connect(m_log, &QPushButton::toggled, this, [this](bool on) { m_plot->setLogarithmic(on); });
+    connect(m_smoothing, &QComboBox::currentIndexChanged, this, [this] {
+        m_plot->setSmoothing(std::size_t(m_smoothing->currentData().toInt()));
+        m_plot->update(m_training, shownRuns());
+    });
     return box;
 }
 
@@ -319,6 +333,7 @@ void TrainingPanel::refreshView() {
     m_cell->setVisible(hasTable && view() != LossView && !m_cell->text().isEmpty());
     m_caption->setVisible(hasTable && view() == ConfusionView);
     m_log->setVisible(view() == LossView);
+    m_smoothing->setVisible(view() == LossView);
     if (view() == ParameterView && decades)
         m_scale->setEnds(compact(std::pow(10, decades->first)), compact(std::pow(10, decades->second)),
                          tr("logarithmic"));

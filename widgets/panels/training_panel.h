@@ -93,6 +93,7 @@ private:
     QPushButton* m_stop;
     QComboBox* m_views;
     QPushButton* m_log;
+    QComboBox* m_smoothing;
     QAction* m_weights = nullptr;
     QAction* m_clear = nullptr;
     QWidget* m_controls;
