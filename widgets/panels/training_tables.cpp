@@ -129,10 +129,10 @@ QVariant ConfusionTable::data(const QModelIndex& index, int role) const {
         return grouped(count);
     case Qt::ToolTipRole:
     case Qt::AccessibleTextRole:
-        return tr("label %1, predicted %2\n%3 of %4 rows (%5 %)")
-            .arg(index.row())
+        return tr("The model predicts %1 for %2 of %3 rows with label %4 (%5 %).")
             .arg(index.column())
             .arg(grouped(count), grouped(sum))
+            .arg(index.row())
             .arg(100 * share, 0, 'f', 1);
     case Qt::BackgroundRole:
         return count > 0 ? QVariant(heatColor(Theme::current(), share)) : QVariant();
