@@ -191,13 +191,22 @@ private Q_SLOTS:
         auto& table = *find<QTableView>(*window, "parameterTable");
         QVERIFY(table.isVisible());
         const auto& epochs = window->training().course().record.epochs;
-        QCOMPARE(table.model()->rowCount(), 4);
+        QCOMPARE(table.model()->rowCount(), 2 * 4); // the gradient and the update of each parameter
         QCOMPARE(table.model()->columnCount(), 3);
-        QCOMPARE(table.model()->headerData(0, Qt::Vertical).toString(), QStringLiteral("fc1.weight"));
+        const auto header = [&](int row, int role) {
+            return table.model()->headerData(row, Qt::Vertical, role).toString();
+        };
+        QCOMPARE(header(0, Qt::DisplayRole), QStringLiteral("fc1.weight"));
+        QCOMPARE(header(1, Qt::DisplayRole), QString());
+        QCOMPARE(header(0, Qt::AccessibleTextRole), QStringLiteral("fc1.weight, gradient norm"));
+        QCOMPARE(header(1, Qt::AccessibleTextRole), QStringLiteral("fc1.weight, update-to-weight ratio"));
         // The exact values are in the tooltip, and beside the table for the pointer and the keyboard.
-        const QModelIndex cell = table.model()->index(2, 1);
+        const QModelIndex cell = table.model()->index(4, 1);
         const ParameterFigures& figures = epochs[1].figures[2];
         QCOMPARE(figures.name, std::string("fc2.weight"));
+        const auto shortly = [](double value) { return QString::number(value, 'g', 2); };
+        QCOMPARE(cell.data().toString(), shortly(figures.gradientNorm));
+        QCOMPARE(table.model()->index(5, 1).data().toString(), shortly(*figures.updateRatio()));
         const QString exact = cell.data(Qt::ToolTipRole).toString();
         QVERIFY2(exact.startsWith(QStringLiteral("fc2.weight, epoch 2\n")), qPrintable(exact));
         QVERIFY(exact.contains(compact(figures.gradientNorm)) &&
@@ -209,20 +218,19 @@ private Q_SLOTS:
         QTest::keyClick(&table, Qt::Key_Right);
         QVERIFY2(label->text().startsWith(QStringLiteral("fc2.weight, epoch 3\n")),
                  qPrintable(label->text()));
-        // The largest value has the strongest shade.
+        // The largest value of each quantity has the strongest shade.
         const auto shade = [&](int row, int column) {
             return table.model()->index(row, column).data(Qt::BackgroundRole).value<QColor>();
         };
-        const auto most = std::ranges::max_element(epochs[2].figures, {}, &ParameterFigures::gradientNorm);
-        const auto least = std::ranges::min_element(epochs[2].figures, {}, &ParameterFigures::gradientNorm);
-        const int high = int(most - epochs[2].figures.begin());
-        const int low = int(least - epochs[2].figures.begin());
-        QVERIFY(shade(high, 2).hsvSaturation() > shade(low, 2).hsvSaturation());
-        const QColor before = shade(high, 2);
-        auto* quantity = find<QComboBox>(*window, "quantity");
-        quantity->setFocus();
-        QTest::keyClick(quantity, Qt::Key_Down);
-        QVERIFY(shade(high, 2) != before);
+        const auto isShaded = [&](int row, const auto& valueOf) {
+            const auto [least, most] = std::ranges::minmax_element(epochs[2].figures, {}, valueOf);
+            const int low = 2 * int(least - epochs[2].figures.begin()) + row;
+            const int high = 2 * int(most - epochs[2].figures.begin()) + row;
+            return shade(high, 2).hsvSaturation() > shade(low, 2).hsvSaturation();
+        };
+        QVERIFY(isShaded(0, &ParameterFigures::gradientNorm));
+        QVERIFY(isShaded(1, [](const ParameterFigures& of) { return of.updateRatio().value(); }));
+        QVERIFY(shade(0, 2).hsvHue() != shade(1, 2).hsvHue()); // each quantity has a scale of its own
         QVERIFY(window->findChild<TrainingPanel*>()->csv().startsWith(
             "epoch,parameter,gradient_norm,weight_norm,update_norm,update_ratio\n1,fc1.weight,"));
         // With many epochs, the last ones are shown.
@@ -484,6 +492,11 @@ private Q_SLOTS:
         const PortRef gradient = gradientOf(hand.graph(), weight).value();
         QVERIFY2(isShown(statisticsOf(window.runs().tensor(gradient).value())), qPrintable(textsOf(*panel)));
         QVERIFY(!textsOf(inspector).contains(QStringLiteral("trained, 36 steps")));
+        // After several iterations, the inspector names the one whose gradient it shows.
+        window.runs().run(3);
+        QVERIFY(waitForRun(window));
+        QVERIFY2(isShown(statisticsOf(window.runs().tensor(gradient).value())), qPrintable(textsOf(*panel)));
+        QVERIFY2(textsOf(inspector).contains(QStringLiteral("iteration 3")), qPrintable(textsOf(inspector)));
     }
 
     /// The square root of 0 is 0, but its slope is infinite.

@@ -68,11 +68,13 @@ QString heatKind(const Heat& heat) {
     return heat.hasModelled ? Words::tr("modelled") : Words::tr("measured");
 }
 
-QColor heatColor(const Theme& theme, double share) {
+QColor heatColor(const Theme& theme, double share, HeatHue hue) {
     // Similar times share a colour, so that cards can share pictures.
     constexpr double kSteps = 32;
     const double s = std::round(std::clamp(share, 0.0, 1.0) * kSteps) / kSteps;
-    const QColor hot = theme.isDark ? QColor(0x9A4A08) : QColor(0xDD7A14);
+    const QColor orange = theme.isDark ? QColor(0x9A4A08) : QColor(0xDD7A14);
+    const QColor blue = theme.isDark ? QColor(0x1C5FA6) : QColor(0x5C9FE6);
+    const QColor hot = hue == HeatHue::blue ? blue : orange;
     const QColor cold = theme.isDark ? QColor(0x2C313A) : QColor(0xDFDAD2); // stands out from every lane
     const auto mixed = [s](int from, int to) { return int(std::lround(from * (1 - s) + to * s)); };
     return QColor(mixed(cold.red(), hot.red()), mixed(cold.green(), hot.green()),

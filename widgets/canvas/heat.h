@@ -25,9 +25,10 @@ struct Heat {
 /// Times are the medians of the last run. Steps that run once, before the iterations, have none.
 Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, HeatBy by);
 
+enum class HeatHue : std::uint8_t { orange, blue };
 /// The background of a card: from its normal colour to the strongest shade of one hue. Text is legible on all
 /// shades.
-QColor heatColor(const Theme& theme, double share);
+QColor heatColor(const Theme& theme, double share, HeatHue hue = HeatHue::orange);
 
 /// The kind of the times: "measured", "modelled", "partly modelled"; for bytes "exact".
 QString heatKind(const Heat& heat);

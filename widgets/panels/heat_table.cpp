@@ -1,6 +1,5 @@
 #include "widgets/panels/heat_table.h"
 
-#include "widgets/canvas/heat.h"
 #include "widgets/labels.h"
 #include "widgets/theme.h"
 
@@ -21,6 +20,7 @@ constexpr int kMostColumn = 64;
 constexpr int kLeastFigures = 20; ///< least width of a column with figures
 constexpr int kPadding = 4;
 constexpr int kNames = 136; ///< maximum width of the row names
+constexpr int kBetween = 4; ///< distance of two groups of rows
 constexpr int kGap = 10;    ///< least distance between two numbers of the header
 
 class HeatDelegate : public QStyledItemDelegate {
@@ -30,7 +30,7 @@ public:
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {
         const Theme& theme = Theme::current();
-        const QRect cell = option.rect.adjusted(0, 0, -1, -1);
+        const QRect cell(option.rect.topLeft(), QSize(option.rect.width() - 1, kRow - 1));
         const auto shade = index.data(Qt::BackgroundRole).value<QColor>();
         if (shade.isValid()) painter->fillRect(cell, shade);
         painter->setFont(font(TextRole::smallFigure));
@@ -47,7 +47,8 @@ private:
     HeatTable& m_table;
 };
 
-/// Draws the numbers of columns wider than the columns, and leaves out those that would touch.
+/// Draws the numbers of columns wider than the columns, and leaves out those that would touch. A row's detail
+/// stands right of its name.
 class HeatHeader : public QHeaderView {
 public:
     using QHeaderView::QHeaderView;
@@ -57,21 +58,35 @@ protected:
         painter->setFont(twb::font(TextRole::smallFigure));
         painter->setPen(Theme::current().secondaryText);
         if (orientation() == Qt::Vertical)
-            drawElided(*painter, rect.adjusted(0, 0, -8, 0), Qt::AlignRight | Qt::AlignVCenter,
-                       textOf(section), Qt::ElideMiddle);
+            paintRow(*painter, QRect(rect.topLeft(), QSize(rect.width() - 8, kRow)), section);
         else if (textOf(section).toInt() % every(*painter, rect.width()) == 0)
             painter->drawText(rect.adjusted(-kOver, 0, kOver, 0), Qt::AlignCenter, textOf(section));
     }
     QSize sectionSizeFromContents(int section) const override {
         if (orientation() == Qt::Horizontal) return QHeaderView::sectionSizeFromContents(section);
-        return {QFontMetrics(twb::font(TextRole::smallFigure)).horizontalAdvance(textOf(section)) + 8, kRow};
+        const int name = QFontMetrics(twb::font(TextRole::smallFigure)).horizontalAdvance(textOf(section));
+        return {std::min(name, kNames) + widthOfDetail(section) + 8, kRow};
     }
 
 private:
     static constexpr int kOver = 40;
 
-    QString textOf(int section) const {
-        return model()->headerData(section, orientation(), Qt::DisplayRole).toString();
+    void paintRow(QPainter& painter, const QRect& rect, int section) const {
+        const QString detail = textOf(section, HeatTable::kDetailRole);
+        drawElided(painter, rect.adjusted(0, 0, -widthOfDetail(section), 0),
+                   Qt::AlignVCenter | (detail.isEmpty() ? Qt::AlignRight : Qt::AlignLeft), textOf(section),
+                   Qt::ElideMiddle);
+        painter.setFont(twb::font(TextRole::small));
+        painter.drawText(rect, Qt::AlignRight | Qt::AlignVCenter, detail);
+    }
+    /// With its distance from the name; 0 without one.
+    int widthOfDetail(int section) const {
+        const QString detail = textOf(section, HeatTable::kDetailRole);
+        const QFontMetrics metrics(twb::font(TextRole::small));
+        return detail.isEmpty() ? 0 : metrics.horizontalAdvance(detail) + kGap;
+    }
+    QString textOf(int section, int role = Qt::DisplayRole) const {
+        return model()->headerData(section, orientation(), role).toString();
     }
     /// The distance of the numbers that have room.
     int every(const QPainter& painter, int width) const {
@@ -84,8 +99,8 @@ private:
 
 } // namespace
 
-HeatTable::HeatTable(QAbstractItemModel& model, bool followsEnd, QWidget* parent)
-    : QTableView(parent), m_followsEnd(followsEnd) {
+HeatTable::HeatTable(QAbstractItemModel& model, Options options, QWidget* parent)
+    : QTableView(parent), m_options(options) {
     setHorizontalHeader(new HeatHeader(Qt::Horizontal, this));
     setVerticalHeader(new HeatHeader(Qt::Vertical, this));
     setModel(&model);
@@ -98,7 +113,6 @@ HeatTable::HeatTable(QAbstractItemModel& model, bool followsEnd, QWidget* parent
     setMouseTracking(true);
     setCornerButtonEnabled(false);
     verticalHeader()->show();
-    verticalHeader()->setMaximumWidth(kNames);
     verticalHeader()->setMinimumSectionSize(kRow);
     horizontalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     horizontalHeader()->setMinimumSectionSize(kLeastColumn);
@@ -109,6 +123,7 @@ HeatTable::HeatTable(QAbstractItemModel& model, bool followsEnd, QWidget* parent
     connect(this, &QAbstractItemView::entered, this, describe);
     connect(selectionModel(), &QItemSelectionModel::currentChanged, this, describe);
     connect(&model, &QAbstractItemModel::modelReset, this, [this] {
+        separateGroups();
         fit();
         showEnd();
     });
@@ -120,8 +135,14 @@ HeatTable::HeatTable(QAbstractItemModel& model, bool followsEnd, QWidget* parent
     });
 }
 
+void HeatTable::separateGroups() {
+    const int rows = m_options.rowsPerGroup;
+    for (int last = rows - 1; rows > 1 && last < model()->rowCount(); last += rows)
+        setRowHeight(last, kRow + kBetween);
+}
+
 void HeatTable::showEnd() {
-    if (m_followsEnd) scrollTo(model()->index(0, model()->columnCount() - 1));
+    if (m_options.followsEnd) scrollTo(model()->index(0, model()->columnCount() - 1));
 }
 
 void HeatTable::showEvent(QShowEvent* event) {
@@ -150,15 +171,15 @@ void HeatTable::resizeEvent(QResizeEvent* event) {
     fit();
 }
 
-HeatScale::HeatScale(QWidget* parent) : QWidget(parent) {
+HeatScale::HeatScale(HeatHue hue, QWidget* parent) : QWidget(parent), m_hue(hue) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
-void HeatScale::setEnds(const QString& least, const QString& most, const QString& kind) {
+void HeatScale::setEnds(const QString& title, const QString& least, const QString& most) {
+    m_title = title;
     m_least = least;
     m_most = most;
-    m_kind = kind;
-    setAccessibleName(tr("Colours from %1 to %2, %3").arg(least, most, kind));
+    setAccessibleName(tr("%1: colours from %2 to %3").arg(title, least, most));
     update();
 }
 
@@ -166,10 +187,13 @@ void HeatScale::paintEvent(QPaintEvent*) {
     const Theme& theme = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    const QRectF bar(0.5, 0.5, width() - 1, 9);
+    painter.setPen(theme.secondaryText);
+    painter.setFont(twb::font(TextRole::small));
+    painter.drawText(QRectF(0, 0, width(), 16), Qt::AlignTop | Qt::AlignLeft, m_title);
+    const QRectF bar(0.5, 17.5, width() - 1, 9);
     QLinearGradient ramp(bar.topLeft(), bar.topRight());
-    ramp.setColorAt(0, heatColor(theme, 0));
-    ramp.setColorAt(1, heatColor(theme, 1));
+    ramp.setColorAt(0, heatColor(theme, 0, m_hue));
+    ramp.setColorAt(1, heatColor(theme, 1, m_hue));
     painter.setPen(QPen(theme.border, 1));
     painter.setBrush(ramp);
     painter.drawRoundedRect(bar, 3, 3);
@@ -178,8 +202,6 @@ void HeatScale::paintEvent(QPaintEvent*) {
     painter.setFont(twb::font(TextRole::smallFigure));
     painter.drawText(figures, Qt::AlignTop | Qt::AlignLeft, m_least);
     painter.drawText(figures, Qt::AlignTop | Qt::AlignRight, m_most);
-    painter.setFont(twb::font(TextRole::small));
-    painter.drawText(figures, Qt::AlignTop | Qt::AlignHCenter, m_kind);
 }
 
 } // namespace twb

@@ -1,20 +1,26 @@
 #pragma once
 
-#include <QTableView>
+#include "widgets/canvas/heat.h"
 
-#include <optional>
+#include <QTableView>
 
 namespace twb {
 
 /// A table whose cells are shaded by their model's BackgroundRole. The columns share the width; figures are
 /// drawn only if all have room in their cells, and the numbers of narrow columns only now and then. Tooltips
-/// have the exact values.
+/// have the exact values. Rows can form groups, with a name for each group (DisplayRole of its first row's
+/// header) and a word for each row (kDetailRole).
 class HeatTable : public QTableView {
     Q_OBJECT
 
 public:
-    /// `followsEnd`: shows the last column of new content, unless the user has scrolled.
-    HeatTable(QAbstractItemModel& model, bool followsEnd, QWidget* parent = nullptr);
+    static constexpr int kDetailRole = Qt::UserRole;
+
+    struct Options {
+        bool followsEnd = false; ///< show the last column of new content, unless the user has scrolled
+        int rowsPerGroup = 1;
+    };
+    HeatTable(QAbstractItemModel& model, Options options, QWidget* parent = nullptr);
     /// Whether the cells have room for their figures.
     bool showsFigures() const noexcept { return m_showsFigures; }
 
@@ -29,28 +35,30 @@ protected:
 private:
     void fit();
     void showEnd();
+    void separateGroups();
 
-    const bool m_followsEnd;
+    const Options m_options;
     bool m_isAtEnd = true; ///< before new columns
     bool m_showsFigures = false;
 };
 
-/// The colours of a HeatTable and the values at their ends.
+/// The colours of a HeatTable, the quantity that they show, and its values at their ends.
 class HeatScale : public QWidget {
     Q_OBJECT
 
 public:
-    explicit HeatScale(QWidget* parent = nullptr);
-    void setEnds(const QString& least, const QString& most, const QString& kind);
-    QSize sizeHint() const override { return {160, 30}; }
+    explicit HeatScale(HeatHue hue = HeatHue::orange, QWidget* parent = nullptr);
+    void setEnds(const QString& title, const QString& least, const QString& most);
+    QSize sizeHint() const override { return {160, 46}; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    const HeatHue m_hue;
+    QString m_title;
     QString m_least;
     QString m_most;
-    QString m_kind;
 };
 
 } // namespace twb

@@ -65,7 +65,7 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
     : QWidget(parent), m_document(document), m_training(training), m_plot(new LossPlot),
       m_parameters(new ParameterTable(this)), m_confusion(new ConfusionTable(this)),
       m_left(new QStackedWidget), m_message(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
-      m_runs(new QListWidget), m_quantity(new QComboBox), m_scale(new HeatScale),
+      m_runs(new QListWidget), m_scale(new HeatScale), m_updateScale(new HeatScale(HeatHue::blue)),
       m_cell(makeLabel({}, TextRole::smallFigure, QStringLiteral("secondary"))),
       m_caption(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_facts(new FactRows),
       m_side(new QScrollArea), m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
@@ -85,9 +85,7 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
     m_message->setAlignment(Qt::AlignCenter);
     m_message->setWordWrap(true);
     m_left->addWidget(m_plot);
-    const auto addTable = [this](QAbstractItemModel& model, bool followsEnd, const QString& object,
-                                 const QString& name) {
-        auto* table = new HeatTable(model, followsEnd);
+    const auto addTable = [this](HeatTable* table, const QString& object, const QString& name) {
         table->setObjectName(object);
         table->setAccessibleName(name);
         connect(table, &HeatTable::described, this, [this](const QString& text) {
@@ -100,9 +98,10 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
         layout->addWidget(table);
         m_left->addWidget(page);
     };
-    addTable(*m_parameters, true, QStringLiteral("parameterTable"),
-             tr("Gradients and updates of the parameters over the epochs"));
-    addTable(*m_confusion, false, QStringLiteral("confusionTable"), tr("Rows by label and prediction"));
+    addTable(new HeatTable(*m_parameters, {.followsEnd = true, .rowsPerGroup = ParameterTable::kQuantities}),
+             QStringLiteral("parameterTable"), tr("Gradients and updates of the parameters over the epochs"));
+    addTable(new HeatTable(*m_confusion, {}), QStringLiteral("confusionTable"),
+             tr("Rows by label and prediction"));
     m_left->addWidget(m_message);
 
     auto* course = new QWidget;
@@ -135,13 +134,6 @@ QWidget* TrainingPanel::makeSide() {
     m_runs->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_runs->setSelectionMode(QAbstractItemView::NoSelection);
     connect(m_runs, &QListWidget::itemChanged, this, [this] { m_plot->update(m_training, shownRuns()); });
-    m_quantity->setObjectName(QStringLiteral("quantity"));
-    m_quantity->setAccessibleName(tr("Quantity of the table"));
-    m_quantity->addItems({tr("Gradient norm"), tr("Update / weight")});
-    connect(m_quantity, &QComboBox::currentIndexChanged, this, [this](int index) {
-        m_parameters->setQuantity(ParameterTable::Quantity(index));
-        refreshView();
-    });
     m_cell->setObjectName(QStringLiteral("cell"));
     m_caption->setWordWrap(true);
     auto* content = new QWidget;
@@ -150,9 +142,9 @@ QWidget* TrainingPanel::makeSide() {
     auto* layout = new QVBoxLayout(content);
     layout->setContentsMargins(8, 4, 16, 4);
     layout->setSpacing(8);
-    for (QWidget* widget :
-         {static_cast<QWidget*>(m_runs), static_cast<QWidget*>(m_caption), static_cast<QWidget*>(m_quantity),
-          static_cast<QWidget*>(m_scale), static_cast<QWidget*>(m_cell), static_cast<QWidget*>(m_facts)})
+    for (QWidget* widget : {static_cast<QWidget*>(m_runs), static_cast<QWidget*>(m_caption),
+                            static_cast<QWidget*>(m_scale), static_cast<QWidget*>(m_updateScale),
+                            static_cast<QWidget*>(m_cell), static_cast<QWidget*>(m_facts)})
         layout->addWidget(widget);
     layout->addStretch(1);
     m_side->setWidget(content);
@@ -327,18 +319,23 @@ void TrainingPanel::refreshView() {
                                                        .arg(ConfusionMatrix::kMostClasses));
     m_left->setCurrentIndex(hasTable ? view() : NoView);
     m_runs->setVisible(view() == LossView && m_runs->count() > 0);
-    m_quantity->setVisible(view() == ParameterView && hasTable);
-    const auto decades = m_parameters->decades();
-    m_scale->setVisible(hasTable && (view() == ConfusionView || (view() == ParameterView && decades)));
+    const auto gradients = m_parameters->decades(ParameterTable::Quantity::gradientNorm);
+    const auto updates = m_parameters->decades(ParameterTable::Quantity::updateRatio);
+    m_scale->setVisible(hasTable && (view() == ConfusionView || (view() == ParameterView && gradients)));
+    m_updateScale->setVisible(hasTable && view() == ParameterView && updates);
     m_cell->setVisible(hasTable && view() != LossView && !m_cell->text().isEmpty());
     m_caption->setVisible(hasTable && view() == ConfusionView);
     m_log->setVisible(view() == LossView);
     m_smoothing->setVisible(view() == LossView);
-    if (view() == ParameterView && decades)
-        m_scale->setEnds(compact(std::pow(10, decades->first)), compact(std::pow(10, decades->second)),
-                         tr("logarithmic"));
+    const auto setDecades = [](HeatScale& scale, const QString& title, std::pair<int, int> decades) {
+        scale.setEnds(title, compact(std::pow(10, decades.first)), compact(std::pow(10, decades.second)));
+    };
+    if (view() == ParameterView && gradients)
+        setDecades(*m_scale, tr("Gradient norm, logarithmic"), *gradients);
+    if (view() == ParameterView && updates)
+        setDecades(*m_updateScale, tr("Update-to-weight ratio, logarithmic"), *updates);
     if (view() == ConfusionView) {
-        m_scale->setEnds(QStringLiteral("0 %"), QStringLiteral("100 %"), tr("share of the label's rows"));
+        m_scale->setEnds(tr("Share of the label's rows"), QStringLiteral("0 %"), QStringLiteral("100 %"));
         m_caption->setText(tr("Validation after epoch %1. Each row is a label, each column a prediction.")
                                .arg(grouped(qint64(record.epochs.size()))));
     }

@@ -80,9 +80,9 @@ private:
     QStackedWidget* m_left;
     QLabel* m_message; ///< why the current view is empty
     QListWidget* m_runs;
-    QComboBox* m_quantity;
     HeatScale* m_scale;
-    QLabel* m_cell; ///< describes a cell of a table
+    HeatScale* m_updateScale; ///< of the parameters' updates
+    QLabel* m_cell;           ///< describes a cell of a table
     QLabel* m_caption;
     FactRows* m_facts;
     QScrollArea* m_side;

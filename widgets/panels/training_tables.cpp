@@ -1,6 +1,7 @@
 #include "widgets/panels/training_tables.h"
 
 #include "widgets/canvas/heat.h"
+#include "widgets/panels/heat_table.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -11,7 +12,17 @@
 namespace twb {
 namespace {
 
+using Quantity = ParameterTable::Quantity;
+
 QString figure(const std::optional<double>& value) { return value ? compact(*value) : QStringLiteral("–"); }
+
+/// The quantity in a row of the table, and the index of its parameter.
+Quantity quantityIn(int row) { return Quantity(row % ParameterTable::kQuantities); }
+std::size_t parameterIn(int row) { return std::size_t(row / ParameterTable::kQuantities); }
+
+std::optional<double> valueOf(const ParameterFigures& figures, Quantity quantity) {
+    return quantity == Quantity::gradientNorm ? std::optional(figures.gradientNorm) : figures.updateRatio();
+}
 
 } // namespace
 
@@ -38,35 +49,27 @@ void ParameterTable::setEpochs(const std::vector<EpochRecord>& epochs) {
         Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1), {Qt::BackgroundRole});
 }
 
-void ParameterTable::setQuantity(Quantity quantity) {
-    beginResetModel();
-    m_quantity = quantity;
-    measure();
-    endResetModel();
-}
-
-std::optional<double> ParameterTable::valueOf(const ParameterFigures& figures) const {
-    return m_quantity == Quantity::gradientNorm ? std::optional(figures.gradientNorm) : figures.updateRatio();
-}
-
 void ParameterTable::measure() {
-    double least = HUGE_VAL;
-    double most = 0;
-    for (const auto& [epoch, parameters] : m_epochs)
-        for (const ParameterFigures& figures : parameters) {
-            const std::optional<double> value = valueOf(figures);
-            if (!value || !std::isfinite(*value) || *value <= 0) continue;
-            least = std::min(least, *value);
-            most = std::max(most, *value);
-        }
-    m_decades.reset();
-    if (most <= 0) return;
-    const int from = int(std::floor(std::log10(least)));
-    m_decades = {from, std::max(from + 1, int(std::ceil(std::log10(most))))};
+    for (const Quantity quantity : {Quantity::gradientNorm, Quantity::updateRatio}) {
+        double least = HUGE_VAL;
+        double most = 0;
+        for (const auto& [epoch, parameters] : m_epochs)
+            for (const ParameterFigures& figures : parameters) {
+                const std::optional<double> value = valueOf(figures, quantity);
+                if (!value || !std::isfinite(*value) || *value <= 0) continue;
+                least = std::min(least, *value);
+                most = std::max(most, *value);
+            }
+        auto& decades = m_decades[std::size_t(quantity)];
+        decades.reset();
+        if (most <= 0) continue;
+        const int from = int(std::floor(std::log10(least)));
+        decades = {from, std::max(from + 1, int(std::ceil(std::log10(most))))};
+    }
 }
 
 int ParameterTable::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() || m_epochs.empty() ? 0 : int(m_epochs.back().second.size());
+    return parent.isValid() || m_epochs.empty() ? 0 : kQuantities * int(m_epochs.back().second.size());
 }
 
 int ParameterTable::columnCount(const QModelIndex& parent) const {
@@ -75,9 +78,10 @@ int ParameterTable::columnCount(const QModelIndex& parent) const {
 
 QVariant ParameterTable::data(const QModelIndex& index, int role) const {
     const auto& [epoch, parameters] = m_epochs[std::size_t(index.column())];
-    if (std::size_t(index.row()) >= parameters.size()) return {};
-    const ParameterFigures& figures = parameters[std::size_t(index.row())];
-    const std::optional<double> value = valueOf(figures);
+    if (parameterIn(index.row()) >= parameters.size()) return {};
+    const ParameterFigures& figures = parameters[parameterIn(index.row())];
+    const Quantity quantity = quantityIn(index.row());
+    const std::optional<double> value = valueOf(figures, quantity);
     switch (role) {
     case Qt::DisplayRole:
         return value ? QString::number(*value, 'g', 2) : QStringLiteral("–");
@@ -86,22 +90,39 @@ QVariant ParameterTable::data(const QModelIndex& index, int role) const {
         return tr("%1, epoch %2\ngradient norm %3\nupdate norm %4\nweight norm %5\nupdate / weight %6")
             .arg(toQt(figures.name), grouped(epoch), figure(figures.gradientNorm), figure(figures.updateNorm),
                  figure(figures.weightNorm), figure(figures.updateRatio()));
-    case Qt::BackgroundRole:
+    case Qt::BackgroundRole: {
         if (!value || *value == 0) return {};
         if (!std::isfinite(*value)) return Theme::current().error;
-        return heatColor(Theme::current(),
-                         (std::log10(*value) - m_decades->first) / (m_decades->second - m_decades->first));
+        const auto [from, to] = *decades(quantity);
+        return heatColor(Theme::current(), (std::log10(*value) - from) / (to - from),
+                         quantity == Quantity::gradientNorm ? HeatHue::orange : HeatHue::blue);
+    }
     default:
         return {};
     }
 }
 
 QVariant ParameterTable::headerData(int section, Qt::Orientation orientation, int role) const {
-    if (section < 0 || (role != Qt::DisplayRole && role != Qt::ToolTipRole)) return {};
-    if (orientation == Qt::Horizontal)
-        return std::size_t(section) < m_epochs.size() ? QString::number(m_epochs[std::size_t(section)].first)
-                                                      : QString();
-    return section < rowCount() ? toQt(m_epochs.back().second[std::size_t(section)].name) : QString();
+    if (section < 0) return {};
+    if (orientation == Qt::Horizontal) {
+        const bool isKnown = std::size_t(section) < m_epochs.size();
+        if (!isKnown || (role != Qt::DisplayRole && role != Qt::ToolTipRole)) return {};
+        return QString::number(m_epochs[std::size_t(section)].first);
+    }
+    if (section >= rowCount()) return {};
+    const QString name = toQt(m_epochs.back().second[parameterIn(section)].name);
+    const bool isGradient = quantityIn(section) == Quantity::gradientNorm;
+    switch (role) {
+    case Qt::DisplayRole: // once for both rows
+        return isGradient ? name : QString();
+    case HeatTable::kDetailRole:
+        return isGradient ? tr("gradient") : tr("update");
+    case Qt::ToolTipRole:
+    case Qt::AccessibleTextRole:
+        return isGradient ? tr("%1, gradient norm").arg(name) : tr("%1, update-to-weight ratio").arg(name);
+    default:
+        return {};
+    }
 }
 
 void ConfusionTable::setMatrix(const ConfusionMatrix& matrix) {

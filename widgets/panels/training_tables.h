@@ -4,26 +4,30 @@
 
 #include <QAbstractTableModel>
 
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace twb {
 
-/// Parameters as rows, epochs as columns, shaded on a logarithmic scale.
+/// Two rows per parameter, its gradient norm and its update-to-weight ratio, over the epochs as columns. Each
+/// quantity is shaded on a logarithmic scale of its own.
 class ParameterTable : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum class Quantity { gradientNorm, updateRatio };
+    static constexpr int kQuantities = 2;
 
     using QAbstractTableModel::QAbstractTableModel;
 
     /// New epochs are added; others replace all.
     void setEpochs(const std::vector<EpochRecord>& epochs);
-    void setQuantity(Quantity quantity);
-    /// The powers of ten around the finite positive values; nothing without any.
-    std::optional<std::pair<int, int>> decades() const { return m_decades; }
+    /// The powers of ten around the finite positive values of a quantity; nothing without any.
+    std::optional<std::pair<int, int>> decades(Quantity quantity) const {
+        return m_decades[std::size_t(quantity)];
+    }
 
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
@@ -31,12 +35,10 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 private:
-    std::optional<double> valueOf(const ParameterFigures& figures) const;
     void measure();
 
     std::vector<std::pair<std::int64_t, std::vector<ParameterFigures>>> m_epochs; ///< by number
-    Quantity m_quantity = Quantity::gradientNorm;
-    std::optional<std::pair<int, int>> m_decades;
+    std::array<std::optional<std::pair<int, int>>, kQuantities> m_decades;        ///< by quantity
 };
 
 /// Labels as rows, predictions as columns, shaded by the share of the label's rows.
