@@ -15,8 +15,8 @@
 
 namespace twb {
 
-/// The kind of work in a stream. A GPU has one engine per kind of work, so copies can run beside kernels; only
-/// the cpu has streams that load batches.
+/// The kind of work in a stream. A GPU has one engine for kernels and one for copies in each direction, so
+/// copies can run beside kernels. `load`: only the cpu has streams that load batches.
 enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost, load };
 
 /// The time of one launch. `start`/`end` are on the host's steady clock in ns; `virtualStart`/`virtualEnd` on
@@ -85,8 +85,9 @@ public:
     virtual std::uint64_t recorded() const = 0;
     /// Blocks the calling thread, which may be any, until record number `record` has passed.
     virtual void waitFor(std::uint64_t record) = 0;
-    /// The time of the last passed record, in ns.
-    virtual std::int64_t virtualTime() const = 0;
+    /// The time of record number `record`, which has passed, in ns. An event remembers only its last records;
+    /// for an earlier one it gives the time of a later one.
+    virtual std::int64_t virtualTime(std::uint64_t record) const = 0;
     virtual bool isDone() const = 0;
     void synchronize() { waitFor(recorded()); }
 };
@@ -168,7 +169,8 @@ public:
     virtual std::unique_ptr<Event> createEvent() = 0;
     /// Whether there is a kernel for this op and these dtypes. `host` is the op's host kernel, or null.
     virtual bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const = 0;
-    /// Whether this pointwise op can be part of a fused chain on tensors of this dtype (Launch::chain).
+    /// Whether this pointwise op can be part of a fused chain on tensors of this floating dtype
+    /// (Launch::chain).
     virtual bool fuses(const char* op, const Attributes& attributes, DType dtype) const;
     /// Whether this op, an activation or an Add, can be fused into a matrix product or convolution of this
     /// dtype (OpChain::Kind::product).

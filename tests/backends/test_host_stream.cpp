@@ -81,6 +81,7 @@ private Q_SLOTS:
     void kernelsUseTheRequestedThreads();
     void virtualClockFollowsTheProfile();
     void waitingMovesTheVirtualClock();
+    void aLaterRecordDoesNotDelayAWaiter();
     void timingsAreOrdered();
     void allocatorReusesAndRefuses();
     void allocatorIsSharedByThreads();
@@ -230,6 +231,32 @@ void TestHostStream::waitingMovesTheVirtualClock() {
     QCOMPARE(b->clock(), std::int64_t{200'000});
     b->resetClock(5);
     QCOMPARE(b->clock(), std::int64_t{5});
+}
+
+void TestHostStream::aLaterRecordDoesNotDelayAWaiter() {
+    const auto backend = makeSimulatedBackend(Device::cuda(0), roundProfile());
+    const auto a = backend->createStream(QueueKind::hostToDevice);
+    const auto b = backend->createStream(QueueKind::compute);
+    const auto event = backend->createEvent();
+    Launch launch = launchOf(count);
+    launch.cost = {98e6, 0, DType::f32}; // 100 µs including the launch
+    LaunchTiming first;
+    Launch after = launch;
+    after.timing = &first;
+    isHeld = true;
+    const Launch holding = launchOf(held);
+    b->launch(holding);
+    b->flush();
+    a->launch(launch);
+    a->record(*event);
+    b->wait(*event);
+    b->launch(after);
+    a->launch(launch);
+    a->record(*event);
+    a->synchronize(); // both records have passed before `b` waits for the first one
+    isHeld = false;
+    b->synchronize();
+    QCOMPARE(first.virtualStart, std::int64_t{100'000});
 }
 
 void TestHostStream::timingsAreOrdered() {

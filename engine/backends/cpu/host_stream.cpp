@@ -169,7 +169,8 @@ void HostStream::Worker::work() {
             break;
         case Kind::record: {
             auto& event = static_cast<HostEvent&>(*command.event);
-            event.m_virtualTime.store(m_virtual.load(std::memory_order_relaxed), std::memory_order_relaxed);
+            event.m_virtualTimes[command.target % HostEvent::kRemembered].store(
+                m_virtual.load(std::memory_order_relaxed), std::memory_order_relaxed);
             event.m_completed.store(command.target, std::memory_order_release);
             event.m_completed.notify_all();
             break;
@@ -180,12 +181,12 @@ void HostStream::Worker::work() {
                 waitUntilAtLeast(event.m_completed, command.target);
                 now = 0;
             }
-            notBefore(event.virtualTime());
+            notBefore(event.virtualTime(command.target));
             break;
         }
         case Kind::waitForeign:
             command.event->waitFor(command.target);
-            notBefore(command.event->virtualTime());
+            notBefore(command.event->virtualTime(command.target));
             now = 0;
             break;
         case Kind::stop:

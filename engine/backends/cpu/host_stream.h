@@ -2,6 +2,7 @@
 
 #include "backends/backend.h"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -28,14 +29,18 @@ class HostEvent final : public Event {
 public:
     std::uint64_t recorded() const override { return m_submitted; }
     void waitFor(std::uint64_t record) override;
-    std::int64_t virtualTime() const override { return m_virtualTime.load(std::memory_order_relaxed); }
+    std::int64_t virtualTime(std::uint64_t record) const override {
+        return m_virtualTimes[record % kRemembered].load(std::memory_order_relaxed);
+    }
     bool isDone() const override;
 
 private:
     friend class HostStream;
+    /// More than the iterations that a loader is ahead of its readers.
+    static constexpr std::uint64_t kRemembered = 32;
     std::uint64_t m_submitted = 0;             ///< records submitted; used by the submitting thread only
     std::atomic<std::uint64_t> m_completed{0}; ///< records passed
-    std::atomic<std::int64_t> m_virtualTime{0};
+    std::array<std::atomic<std::int64_t>, kRemembered> m_virtualTimes{};
 };
 
 /// A queue with its own worker thread, for the cpu and the simulated accelerators. A command costs a few tens

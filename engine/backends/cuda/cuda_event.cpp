@@ -60,11 +60,11 @@ void CudaEvent::waitFor(std::uint64_t record) {
     mark->wait();
 }
 
-std::int64_t CudaEvent::virtualTime() const {
+std::int64_t CudaEvent::virtualTime(std::uint64_t record) const {
     Timeline::resolveAll();
     const std::scoped_lock lock(m_mutex);
-    for (auto mark = m_marks.rbegin(); mark != m_marks.rend(); ++mark)
-        if ((*mark)->isResolved()) return (*mark)->virtualTime();
+    for (const std::shared_ptr<Mark>& mark : m_marks)
+        if (mark->number() >= record && mark->isResolved()) return mark->virtualTime();
     return 0;
 }
 
@@ -76,7 +76,7 @@ bool CudaEvent::isDone() const {
 std::shared_ptr<Mark> CudaEvent::newMark() {
     const std::scoped_lock lock(m_mutex);
     auto mark = std::make_shared<Mark>(m_gpu, m_count + 1);
-    while (m_marks.size() > 1 && m_marks.front()->isPassed()) m_marks.pop_front();
+    while (m_marks.size() >= kRemembered && m_marks.front()->isPassed()) m_marks.pop_front();
     m_marks.push_back(mark);
     ++m_count;
     return mark;

@@ -60,7 +60,7 @@ public:
 
     std::uint64_t recorded() const override;
     void waitFor(std::uint64_t record) override;
-    std::int64_t virtualTime() const override;
+    std::int64_t virtualTime(std::uint64_t record) const override;
     bool isDone() const override;
 
     /// The mark of the record that is being submitted.
@@ -69,9 +69,11 @@ public:
     std::shared_ptr<Mark> lastMark() const;
 
 private:
+    static constexpr std::size_t kRemembered = 4;
     const std::shared_ptr<Gpu> m_gpu;
     mutable std::mutex m_mutex;
-    std::deque<std::shared_ptr<Mark>> m_marks; ///< the last mark, and earlier ones that may not have passed
+    std::deque<std::shared_ptr<Mark>>
+        m_marks; ///< the last kRemembered, and earlier ones that may not have passed
     std::uint64_t m_count = 0;
 };
 

@@ -189,7 +189,7 @@ void CudaStream::perform(const Command& command) {
         return issueWait(command.mark);
     case Command::Kind::waitForeign:
         command.event->waitFor(command.record);
-        return m_timeline->addWait(command.event->virtualTime());
+        return m_timeline->addWait(command.event->virtualTime(command.record));
     case Command::Kind::stop:
         return;
     }
