@@ -26,7 +26,7 @@ struct LayoutLink {
 /// Graphviz lays out up to this many boxes; more are placed in plain columns.
 inline constexpr std::size_t kMostLaidOut = 3000;
 
-/// By default, links may pass through this many columns in all.
+/// Default of layeredLayout()'s `mostPassed`: the columns that all links together may pass through.
 inline constexpr int kMostPassed = 6000;
 
 /// Places boxes in columns from left to right, each after its sources, with few crossings. A group

@@ -9,7 +9,8 @@
 
 namespace twb {
 
-/// Computes the outputs of an op from its inputs by other ops. Outputs that have no gradient may be left out.
+/// Adds ops to the graph that compute the outputs of another op from its inputs, and returns these outputs.
+/// Outputs that have no gradient may be left out.
 using Composition = std::function<std::vector<GraphTensor>(GradientContext&)>;
 
 /// The gradient of an op that `composition` expresses by differentiable ops: the product of their own

@@ -18,19 +18,21 @@ struct AxisPlan {
     double roiBegin = 0, roiEnd = 1;
 };
 
-/// The attributes and inputs of a node, as far as they are known. Lists with an entry per axis of `axes`;
-/// `roi` has two.
+/// The resize that a node asks for, from its attributes and those inputs whose values are known. `scales` and
+/// `sizes` have one entry per axis of `axes`; `roi` has all starts, then all ends.
 struct ResizeRequest {
     std::vector<std::int64_t> axes;
     std::optional<std::vector<double>> roi, scales;
     std::optional<std::vector<std::int64_t>> sizes;
 };
 
-/// The resized axes, in the order of scales, sizes and roi. Throws InferError.
+/// The axes that a node resizes, in the order in which its scales, sizes and roi list them. Throws
+/// InferError.
 std::vector<std::int64_t> resizedAxes(const Attributes& attributes, int rank);
-/// The plans of all resized axes. Their sizes must be known. Throws InferError.
+/// One plan per resized axis. The sizes of these axes in `in` must be known. Throws InferError.
 std::vector<AxisPlan> plansOf(const Attributes& attributes, const Shape& in, const ResizeRequest& request);
-/// Those that change anything, in the best order.
+/// The plans of plansOf() that change the tensor. Axes that shrink most come first, so that later passes read
+/// less.
 std::vector<AxisPlan> usefulPlans(const Attributes& attributes, const Shape& in,
                                   const ResizeRequest& request);
 Shares sharesOf(const Attributes& attributes, const AxisPlan& plan);

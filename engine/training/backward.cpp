@@ -22,7 +22,8 @@
 namespace twb {
 namespace {
 
-/// The floating tensors that a node computes with: no host values, which have no gradient.
+/// The floating-point inputs of a node. Inputs that the host reads, such as shapes, have no gradient and are
+/// left out.
 std::vector<PortRef> floatsOf(const Analysis& analysis, const NodeFacts& facts) {
     std::vector<PortRef> out;
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
