@@ -20,13 +20,14 @@ void requireTensors(const Graph& graph, const fs::path& source, const fs::path& 
     const fs::path to = fs::absolute(target).parent_path();
     std::error_code unknown;
     for (const GraphFile& named : filesNamedBy(graph)) {
-        if (named.node->op != "File") continue;
+        if (named.isWritten) continue;
         const std::string file = splitTensorPath(named.path).file;
         if (fs::exists(from / file, unknown) && !fs::exists(to / file, unknown))
             throw Error(ErrorCode::io,
-                        fmt::format("{} is not written: File \"{}\" would not find {} in {}; copy that file "
+                        fmt::format("{} is not written: {} \"{}\" would not find {} in {}; copy that file "
                                     "there first, or write the project to {}",
-                                    target.string(), named.node->name, file, to.string(), from.string()));
+                                    target.string(), named.node->op, named.node->name, file, to.string(),
+                                    from.string()));
     }
 }
 

@@ -25,7 +25,7 @@ public:
     /// Throws as FileClaims does.
     ProjectOutput(const ProjectOutputOptions& options, const std::string& source,
                   const PlacementOptions& placement);
-    /// Does nothing without a path. Throws Error(io), also if the copy could not find tensors stored beside
+    /// Does nothing without a path. Throws Error(io), also if the copy could not find data stored beside
     /// the project.
     void save(const Graph& graph) const;
 

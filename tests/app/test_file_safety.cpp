@@ -265,6 +265,32 @@ private Q_SLOTS:
                  qPrintable(ended.err));
     }
 
+    void aProjectThatWouldNotFindItsDataIsNotWritten_data() {
+        QTest::addColumn<QString>("op");
+        QTest::newRow("tensor") << "File";
+        QTest::newRow("training data") << "Batches";
+    }
+    void aProjectThatWouldNotFindItsDataIsNotWritten() {
+        QFETCH(QString, op);
+        const Program twb;
+        twb.saveTensor<float>("w.npy", Shape{2}, {1, 2});
+        GraphMaker maker;
+        Attributes attributes{{"path", "w.npy"}};
+        if (op == "Batches") attributes.set("batch_size", std::int64_t{1});
+        const NodeId source = maker.node(op.toStdString(), "w", "cpu", attributes);
+        maker.node("Probe", "seen", "cpu", {}, {source});
+        twb.save("e.twb", maker);
+        QDir(twb.file(QString())).mkdir("elsewhere");
+        const QStringList place = {"place", "e.twb", "-o"};
+        const Ended refused = twb.run(QStringList(place) << "elsewhere/p.twb");
+        QCOMPARE(refused.exit, 4);
+        QVERIFY2(refused.err.contains(op + " \"w\" would not find w.npy"), qPrintable(refused.err));
+        QVERIFY(!QFile::exists(twb.file("elsewhere/p.twb")));
+        QVERIFY(QFile::copy(twb.file("w.npy"), twb.file("elsewhere/w.npy")));
+        const Ended written = twb.run(QStringList(place) << "elsewhere/p.twb");
+        QVERIFY2(written.exit == 0, qPrintable(written.err));
+    }
+
     void resultsThatCannotBeWrittenAreAnError_data() {
         QTest::addColumn<QStringList>("arguments");
         for (const char* line : {"--version", "--help", "run --help", "check e.twb", "check e.twb --json",
