@@ -10,7 +10,7 @@ packages=(
     libqcustomplot-dev
     libonnx-dev libprotobuf-dev libgraphviz-dev
     libopenblas-openmp-dev libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev libfmt-dev
-    libzip-dev zlib1g-dev libboost-dev pkg-config
+    libzip-dev zlib1g-dev libsleef-dev libboost-dev pkg-config
     fonts-inter fonts-jetbrains-mono
 )
 for option in "$@"; do

@@ -23,14 +23,6 @@ void geluKernel(const KernelContext& ctx) {
         unaryFloatKernel<element::GeluErf>(ctx);
 }
 
-/// An op that applies f to each element, for floats or for all numbers.
-template <class F> void mapFloats(const KernelContext& ctx, const F& f) {
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        mapElements<T, T>(ctx.inputs[0], ctx.outputs[0], f);
-    });
-}
-
 /// An activation F with the single parameter alpha.
 template <class F> void alphaKernel(const KernelContext& ctx) {
     mapFloats(ctx, F{ctx.attributes.number("alpha")});

@@ -7,7 +7,7 @@
 
 namespace twb::element {
 
-// The elementwise functions of the activations in ops/rectifiers.cpp. The host and the GPU share this code.
+// The elementwise functions of the activations in ops/activation.cpp. The host and the GPU share this code.
 // Parameters are doubles and are rounded once to the element's type. NaN stays NaN, except in ThresholdedRelu
 // and Shrink, where ONNX defines 0 for every element within the bounds.
 

@@ -1,4 +1,5 @@
 #include "backends/cpu/elementwise.h"
+#include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
@@ -88,10 +89,34 @@ void modKernel(const KernelContext& ctx) {
     });
 }
 
+/// A dense base of f32 raised to one exponent, or to one for each element.
+void raiseDense(const float* base, const TensorView& exponent, const TensorView& out) {
+    const float* const exponents = exponent.as<const float>();
+    const bool isOne = exponent.elementCount() == 1;
+    const std::int64_t total = out.elementCount();
+    parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+        const float* const x = base + begin;
+        float* const y = out.as<float>() + begin;
+        const std::int64_t count = end - begin;
+        if (isOne && *exponents == 2) {
+            for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * x[i];
+        } else if (isOne && *exponents == 3) {
+            for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * x[i] * x[i];
+        } else {
+            vectorPow(x, isOne ? exponents : exponents + begin, isOne ? 0 : 1, y, count);
+        }
+    });
+}
+
 void powKernel(const KernelContext& ctx) {
     withNumber(ctx.inputs[0].dtype, [&](auto base) {
         using T = decltype(base);
         const auto raise = [&](const TensorView& exponent, auto zero) {
+            if constexpr (std::is_same_v<T, float> && std::is_same_v<decltype(zero), float>)
+                if (isDense(ctx.inputs[0]) && ctx.inputs[0].shape == ctx.outputs[0].shape &&
+                    (exponent.elementCount() == 1 ||
+                     (isDense(exponent) && exponent.shape == ctx.outputs[0].shape)))
+                    return raiseDense(ctx.inputs[0].as<const float>(), exponent, ctx.outputs[0]);
             zipElements<T, decltype(zero), T>(ctx.inputs[0], exponent, ctx.outputs[0], element::Pow{});
         };
         // A loop for every pair of dtypes would be a hundred loops, so other exponents are widened first.

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
+#include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
@@ -11,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace twb {
 namespace {
@@ -44,18 +46,45 @@ template <class T> std::array<T, kColumnBlock> largestOf(const Columns<T>& c) {
     return largest;
 }
 
+/// Whether there is a single column, whose elements are adjacent.
+bool isRow(const Columns<float>& c) { return c.columns == 1 && c.stride == 1; }
+
+/// values[i] = e ^ values[i]
+void exponentials(float* values, std::int64_t count) {
+    VectorMap{VectorFunction::exp}(values, values, count);
+}
+void exponentials(double* values, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) values[i] = std::exp(values[i]);
+}
+
+void softmaxRow(const Columns<float>& row) {
+    const double sum = vectorExpSum(row.in, vectorMax(row.in, row.length), row.out, row.length);
+    const auto factor = static_cast<float>(1 / sum);
+    for (std::int64_t i = 0; i < row.length; ++i) row.out[i] *= factor;
+}
+
+void logSoftmaxRow(const Columns<float>& row) {
+    const float largest = vectorMax(row.in, row.length);
+    const double logarithm = std::log(vectorExpSum(row.in, largest, nullptr, row.length));
+    for (std::int64_t i = 0; i < row.length; ++i)
+        row.out[i] = static_cast<float>(static_cast<double>(row.in[i] - largest) - logarithm);
+}
+
 /// Subtracts the largest element first, so that no exponential overflows.
 struct Softmax {
     template <class T> void operator()(const Columns<T>& c) const {
+        if constexpr (std::is_same_v<T, float>)
+            if (isRow(c)) return softmaxRow(c);
         const auto largest = largestOf(c);
         std::array<double, kColumnBlock> sum;
         std::fill_n(sum.begin(), c.columns, 0.0);
-        for (std::int64_t i = 0; i < c.length; ++i)
-            for (std::int64_t k = 0; k < c.columns; ++k) {
-                const T e = std::exp(c.in[i * c.stride + k] - largest[static_cast<std::size_t>(k)]);
-                c.out[i * c.stride + k] = e;
-                sum[static_cast<std::size_t>(k)] += e;
-            }
+        for (std::int64_t i = 0; i < c.length; ++i) {
+            T* const terms = c.out + i * c.stride;
+            for (std::int64_t k = 0; k < c.columns; ++k)
+                terms[k] = c.in[i * c.stride + k] - largest[static_cast<std::size_t>(k)];
+            exponentials(terms, c.columns);
+            for (std::int64_t k = 0; k < c.columns; ++k) sum[static_cast<std::size_t>(k)] += terms[k];
+        }
         for (std::int64_t i = 0; i < c.length; ++i)
             for (std::int64_t k = 0; k < c.columns; ++k) {
                 T& y = c.out[i * c.stride + k];
@@ -66,14 +95,21 @@ struct Softmax {
 
 struct LogSoftmax {
     template <class T> void operator()(const Columns<T>& c) const {
+        if constexpr (std::is_same_v<T, float>)
+            if (isRow(c)) return logSoftmaxRow(c);
         const auto largest = largestOf(c);
         std::array<double, kColumnBlock> sum;
         std::fill_n(sum.begin(), c.columns, 0.0);
-        for (std::int64_t i = 0; i < c.length; ++i)
+        std::array<T, kColumnBlock> terms;
+        for (std::int64_t i = 0; i < c.length; ++i) {
             for (std::int64_t k = 0; k < c.columns; ++k) {
                 const auto at = static_cast<std::size_t>(k);
-                sum[at] += std::exp(c.in[i * c.stride + k] - largest[at]);
+                terms[at] = c.in[i * c.stride + k] - largest[at];
             }
+            exponentials(terms.data(), c.columns);
+            for (std::int64_t k = 0; k < c.columns; ++k)
+                sum[static_cast<std::size_t>(k)] += terms[static_cast<std::size_t>(k)];
+        }
         for (std::int64_t k = 0; k < c.columns; ++k) {
             double& logarithm = sum[static_cast<std::size_t>(k)];
             logarithm = std::log(logarithm);

@@ -1,0 +1,203 @@
+// Compiled once for every x86-64 CPU and once with AVX2. It uses no inline function of other headers: the
+// linker keeps one copy of such a function for the whole program, which might be the one with AVX2.
+
+#include "backends/cpu/vector_loops.h"
+
+#include <cstring>
+#include <immintrin.h>
+#include <sleef.h>
+
+#ifdef __AVX2__
+#define TWB_ISA avx2
+#define TWB_SLEEF(name, bound) Sleef_##name##f8_##bound##avx2
+#define TWB_EXACT(name) Sleef_##name##f8_avx2
+#else
+#define TWB_ISA baseline
+#define TWB_SLEEF(name, bound) Sleef_##name##f4_##bound
+#define TWB_EXACT(name) Sleef_##name##f4
+#endif
+
+namespace twb::TWB_ISA {
+namespace {
+
+#ifdef __AVX2__
+using Pack = __m256;
+Pack load(const float* from) { return _mm256_loadu_ps(from); }
+void store(float* to, Pack x) { _mm256_storeu_ps(to, x); }
+Pack all(float x) { return _mm256_set1_ps(x); }
+/// Per element: condition ? a : b, where `condition` is all ones or all zeros.
+Pack choose(Pack condition, Pack a, Pack b) { return _mm256_blendv_ps(b, a, condition); }
+Pack isLess(Pack a, Pack b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+/// NaN if x is NaN.
+Pack larger(Pack a, Pack x) { return _mm256_max_ps(a, x); }
+Pack withoutSign(Pack x) { return _mm256_andnot_ps(all(-0.0F), x); }
+#else
+using Pack = __m128;
+Pack load(const float* from) { return _mm_loadu_ps(from); }
+void store(float* to, Pack x) { _mm_storeu_ps(to, x); }
+Pack all(float x) { return _mm_set1_ps(x); }
+/// Per element: condition ? a : b, where `condition` is all ones or all zeros.
+Pack choose(Pack condition, Pack a, Pack b) {
+    return _mm_or_ps(_mm_and_ps(condition, a), _mm_andnot_ps(condition, b));
+}
+Pack isLess(Pack a, Pack b) { return _mm_cmplt_ps(a, b); }
+/// NaN if x is NaN.
+Pack larger(Pack a, Pack x) { return _mm_max_ps(a, x); }
+Pack withoutSign(Pack x) { return _mm_andnot_ps(all(-0.0F), x); }
+#endif
+
+constexpr std::int64_t kWidth = sizeof(Pack) / sizeof(float);
+
+/// Up to kWidth elements; the others are 1, for which every function is defined.
+Pack loadSome(const float* from, std::int64_t count) {
+    float padded[kWidth];
+    store(padded, all(1));
+    std::memcpy(padded, from, static_cast<std::size_t>(count) * sizeof(float));
+    return load(padded);
+}
+
+void storeSome(float* to, Pack x, std::int64_t count) {
+    float padded[kWidth];
+    store(padded, x);
+    std::memcpy(to, padded, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+template <class F> void each(const float* in, float* out, std::int64_t count, const F& f) {
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth) store(out + i, f(load(in + i)));
+    if (i < count) storeSome(out + i, f(loadSome(in + i, count - i)), count - i);
+}
+
+Pack exp(Pack x) { return TWB_SLEEF(exp, u10)(x); }
+Pack expm1(Pack x) { return TWB_SLEEF(expm1, u10)(x); }
+Pack tanh(Pack x) { return TWB_SLEEF(tanh, u10)(x); }
+
+/// The exponent is never positive, so it cannot overflow.
+Pack sigmoid(Pack x) {
+    const Pack e = exp(-withoutSign(x));
+    return choose(isLess(x, all(0)), e, all(1)) / (all(1) + e);
+}
+
+/// The exponent is never positive, so it cannot overflow.
+Pack softplus(Pack x) { return larger(all(0), x) + TWB_SLEEF(log1p, u10)(exp(-withoutSign(x))); }
+
+/// Uses erfc, since 1 + erf loses precision for negative x.
+Pack gelu(Pack x) { return all(0.5F) * x * TWB_SLEEF(erfc, u15)(-x * all(0.70710678118654752440F)); }
+
+Pack geluTanh(Pack x) {
+    const Pack inner = all(0.79788456080286535588F) * (x + all(0.044715F) * x * x * x);
+    return all(0.5F) * x * (all(1) + tanh(inner));
+}
+
+} // namespace
+
+void map(const VectorMap& map, const float* in, float* out, std::int64_t count) noexcept {
+    const Pack a = all(map.a);
+    const Pack b = all(map.b);
+    const Pack zero = all(0);
+    switch (map.function) {
+    case VectorFunction::exp:
+        return each(in, out, count, exp);
+    case VectorFunction::log:
+        return each(in, out, count, TWB_SLEEF(log, u10));
+    case VectorFunction::sqrt:
+        return each(in, out, count, TWB_EXACT(sqrt));
+    case VectorFunction::sin:
+        return each(in, out, count, TWB_SLEEF(sin, u10));
+    case VectorFunction::cos:
+        return each(in, out, count, TWB_SLEEF(cos, u10));
+    case VectorFunction::tan:
+        return each(in, out, count, TWB_SLEEF(tan, u10));
+    case VectorFunction::asin:
+        return each(in, out, count, TWB_SLEEF(asin, u10));
+    case VectorFunction::acos:
+        return each(in, out, count, TWB_SLEEF(acos, u10));
+    case VectorFunction::atan:
+        return each(in, out, count, TWB_SLEEF(atan, u10));
+    case VectorFunction::tanh:
+        return each(in, out, count, tanh);
+    case VectorFunction::atanh:
+        return each(in, out, count, TWB_SLEEF(atanh, u10));
+    case VectorFunction::erf:
+        return each(in, out, count, TWB_SLEEF(erf, u10));
+    case VectorFunction::floor:
+        return each(in, out, count, TWB_EXACT(floor));
+    case VectorFunction::ceil:
+        return each(in, out, count, TWB_EXACT(ceil));
+    case VectorFunction::round:
+        return each(in, out, count, TWB_EXACT(rint));
+    case VectorFunction::sigmoid:
+        return each(in, out, count, sigmoid);
+    case VectorFunction::gelu:
+        return each(in, out, count, gelu);
+    case VectorFunction::geluTanh:
+        return each(in, out, count, geluTanh);
+    case VectorFunction::swish:
+        return each(in, out, count, [a](Pack x) { return x * sigmoid(a * x); });
+    case VectorFunction::softplus:
+        return each(in, out, count, softplus);
+    case VectorFunction::mish:
+        return each(in, out, count, [](Pack x) { return x * tanh(softplus(x)); });
+    case VectorFunction::elu:
+        return each(in, out, count, [=](Pack x) { return choose(isLess(x, zero), a * expm1(x), x); });
+    case VectorFunction::selu:
+        return each(in, out, count, [=](Pack x) { return choose(isLess(zero, x), b * x, a * b * expm1(x)); });
+    case VectorFunction::celu:
+        return each(in, out, count, [=](Pack x) { return choose(isLess(x, zero), a * expm1(x / a), x); });
+    }
+}
+
+void pow(const float* base, const float* exponent, std::int64_t step, float* out,
+         std::int64_t count) noexcept {
+    std::int64_t i = 0;
+    const Pack constant = all(*exponent);
+    for (; i + kWidth <= count; i += kWidth)
+        store(out + i, TWB_SLEEF(pow, u10)(load(base + i), step == 0 ? constant : load(exponent + i)));
+    const std::int64_t rest = count - i;
+    if (rest > 0)
+        storeSome(out + i,
+                  TWB_SLEEF(pow, u10)(loadSome(base + i, rest),
+                                      step == 0 ? constant : loadSome(exponent + i, rest)),
+                  rest);
+}
+
+float max(const float* in, std::int64_t count) noexcept {
+    // The first operand is the new element: if it is NaN, the result is the second one.
+    Pack largest = all(-__builtin_inff());
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth) largest = larger(load(in + i), largest);
+    float found[kWidth];
+    store(found, largest);
+    float out = found[0];
+    for (std::int64_t k = 1; k < kWidth; ++k) out = found[k] > out ? found[k] : out;
+    for (; i < count; ++i) out = in[i] > out ? in[i] : out;
+    return out;
+}
+
+double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept {
+    // Sums of a few terms in f32, which are added in f64.
+    constexpr std::int64_t kRun = 16 * kWidth;
+    const Pack from = all(shift);
+    double sum = 0;
+    float terms[kWidth];
+    for (std::int64_t begin = 0; begin < count; begin += kRun) {
+        const std::int64_t end = begin + kRun < count ? begin + kRun : count;
+        Pack part = all(0);
+        std::int64_t i = begin;
+        for (; i + kWidth <= end; i += kWidth) {
+            const Pack e = exp(load(in + i) - from);
+            if (out) store(out + i, e);
+            part = part + e;
+        }
+        store(terms, part);
+        for (const float term : terms) sum += term;
+        if (i == end) continue;
+        const Pack e = exp(loadSome(in + i, end - i) - from);
+        if (out) storeSome(out + i, e, end - i);
+        store(terms, e);
+        for (std::int64_t k = 0; k < end - i; ++k) sum += terms[k];
+    }
+    return sum;
+}
+
+} // namespace twb::TWB_ISA

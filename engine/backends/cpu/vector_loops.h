@@ -1,0 +1,26 @@
+#pragma once
+
+#include "backends/cpu/vector_math.h"
+
+namespace twb {
+
+// vector_loops.cpp is compiled once for each of these instruction sets.
+
+namespace baseline {
+void map(const VectorMap& map, const float* in, float* out, std::int64_t count) noexcept;
+void pow(const float* base, const float* exponent, std::int64_t step, float* out,
+         std::int64_t count) noexcept;
+float max(const float* in, std::int64_t count) noexcept;
+double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+} // namespace baseline
+
+/// For CPUs with AVX2 and FMA.
+namespace avx2 {
+void map(const VectorMap& map, const float* in, float* out, std::int64_t count) noexcept;
+void pow(const float* base, const float* exponent, std::int64_t step, float* out,
+         std::int64_t count) noexcept;
+float max(const float* in, std::int64_t count) noexcept;
+double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+} // namespace avx2
+
+} // namespace twb

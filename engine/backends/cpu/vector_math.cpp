@@ -1,0 +1,33 @@
+#include "backends/cpu/vector_math.h"
+
+#include "backends/cpu/vector_loops.h"
+
+namespace twb {
+namespace {
+
+bool hasAvx2() noexcept {
+    static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return has;
+}
+
+} // namespace
+
+void VectorMap::operator()(const float* in, float* out, std::int64_t count) const noexcept {
+    hasAvx2() ? avx2::map(*this, in, out, count) : baseline::map(*this, in, out, count);
+}
+
+void vectorPow(const float* base, const float* exponent, std::int64_t step, float* out,
+               std::int64_t count) noexcept {
+    if (count == 0) return;
+    hasAvx2() ? avx2::pow(base, exponent, step, out, count) : baseline::pow(base, exponent, step, out, count);
+}
+
+float vectorMax(const float* in, std::int64_t count) noexcept {
+    return hasAvx2() ? avx2::max(in, count) : baseline::max(in, count);
+}
+
+double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept {
+    return hasAvx2() ? avx2::expSum(in, shift, out, count) : baseline::expSum(in, shift, out, count);
+}
+
+} // namespace twb

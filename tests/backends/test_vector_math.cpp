@@ -1,0 +1,165 @@
+#include "backends/cpu/vector_loops.h"
+#include "backends/cpu/vector_math.h"
+#include "ops/vector_forms.h"
+#include "support/test_main.h"
+
+#include <QObject>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+using namespace twb;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// One of every `kStep` f32 bit patterns, which include subnormal numbers, and special values. The step is a
+/// prime, so that the low bits vary, too.
+std::vector<float> patterns() {
+    constexpr std::uint64_t kStep = 4099;
+    std::vector<float> out{0.0F, -0.0F, 1.0F, -1.0F, kInf, -kInf, kNaN, 0.5F, 88.7F, -103.9F, 1e-45F};
+    for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += kStep)
+        out.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    return out;
+}
+
+/// In units of the last place of the rounded reference; subnormal references count as the smallest normal
+/// number.
+double unitsApart(float value, double reference) {
+    const auto rounded = static_cast<float>(reference);
+    if (std::isnan(value) || std::isnan(rounded))
+        return std::isnan(value) && std::isnan(rounded) ? 0 : std::numeric_limits<double>::infinity();
+    if (std::isinf(value) || std::isinf(rounded)) {
+        // Next to overflow, either may be infinite.
+        const float largest = std::numeric_limits<float>::max();
+        return value == rounded ||
+                       (std::fabs(value) >= largest * 0.9999F && std::fabs(reference) >= largest * 0.9999)
+                   ? 0
+                   : std::numeric_limits<double>::infinity();
+    }
+    const float size = std::max(std::fabs(rounded), std::numeric_limits<float>::min());
+    const double unit = static_cast<double>(std::nextafter(size, kInf)) - static_cast<double>(size);
+    return std::fabs(static_cast<double>(value) - reference) / unit;
+}
+
+struct Function {
+    const char* name;
+    VectorMap map;
+    std::function<double(double)> reference;
+    double bound = 4; ///< units in the last place
+};
+
+template <class F> Function functionOf(const char* name, const F& f, double bound = 4) {
+    return {name, vectorForm(f), [f](double x) { return f(x); }, bound};
+}
+
+std::vector<Function> functions() {
+    using namespace element;
+    return {functionOf("Exp", Exp{}),
+            functionOf("Log", Log{}),
+            functionOf("Sqrt", Sqrt{}, 0.5),
+            functionOf("Sin", Sin{}),
+            functionOf("Cos", Cos{}),
+            functionOf("Tan", Tan{}),
+            functionOf("Asin", Asin{}),
+            functionOf("Acos", Acos{}),
+            functionOf("Atan", Atan{}),
+            functionOf("Tanh", Tanh{}),
+            functionOf("Atanh", Atanh{}),
+            functionOf("Erf", Erf{}),
+            functionOf("Floor", Floor{}, 0),
+            functionOf("Ceil", Ceil{}, 0),
+            functionOf("Round", Round{}, 0),
+            functionOf("Sigmoid", Sigmoid{}),
+            functionOf("Gelu", GeluErf{}, 256),
+            functionOf("Gelu, tanh", GeluTanh{}, 1e9),
+            functionOf("Softplus", Softplus{}),
+            functionOf("Mish", Mish{}, 256),
+            functionOf("Swish", Swish{1.0}, 256),
+            functionOf("Elu", Elu{1.0}),
+            functionOf("Celu", Celu{1.0}),
+            functionOf("Selu", Selu{1.673, 1.0507}, 4)};
+}
+
+} // namespace
+
+/// Both builds of the vectorised functions against the same functions in f64.
+class TestVectorMath : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void errorsAreBounded_data() {
+        QTest::addColumn<int>("function");
+        const auto all = functions();
+        for (int i = 0; i < int(all.size()); ++i) QTest::newRow(all[std::size_t(i)].name) << i;
+    }
+    void errorsAreBounded() {
+        QFETCH(int, function);
+        const Function f = functions()[std::size_t(function)];
+        const std::vector<float> in = patterns();
+        std::vector<float> out(in.size());
+        for (const bool withAvx2 : {false, true}) {
+            if (withAvx2 && !__builtin_cpu_supports("avx2")) continue;
+            (withAvx2 ? avx2::map : baseline::map)(f.map, in.data(), out.data(), std::int64_t(in.size()));
+            double worst = 0;
+            float at = 0;
+            for (std::size_t i = 0; i < in.size(); ++i) {
+                const double error = unitsApart(out[i], f.reference(static_cast<double>(in[i])));
+                if (error <= worst) continue;
+                worst = error;
+                at = in[i];
+            }
+            qInfo("%s%s: %.2f units at %a", f.name, withAvx2 ? ", AVX2" : "", worst, double(at));
+            QVERIFY2(worst <= f.bound, f.name);
+        }
+    }
+
+    void powersFollowTheStandard() {
+        const std::vector<float> bases{0, -0.0F, 1, -1, 2, -2, 0.3F, 7.5F, kInf, -kInf, kNaN, 1e-30F, 1e30F};
+        const std::vector<float> exponents{0, 1, 2, 3, -1, 0.5F, -0.5F, 1.7F, kInf, -kInf, kNaN, 33, -40};
+        for (const float exponent : exponents)
+            for (const bool withAvx2 : {false, true}) {
+                if (withAvx2 && !__builtin_cpu_supports("avx2")) continue;
+                std::vector<float> out(bases.size());
+                (withAvx2 ? avx2::pow : baseline::pow)(bases.data(), &exponent, 0, out.data(),
+                                                       std::int64_t(bases.size()));
+                for (std::size_t i = 0; i < bases.size(); ++i) {
+                    const double wanted = std::pow(double(bases[i]), double(exponent));
+                    QVERIFY2(
+                        unitsApart(out[i], wanted) <= 2,
+                        qPrintable(QStringLiteral("%1 ^ %2 = %3").arg(bases[i]).arg(exponent).arg(out[i])));
+                }
+            }
+    }
+
+    /// Every length around the width of a vector, with memory beyond the end left as it was.
+    void lengthsAndNeighbours() {
+        for (std::int64_t count = 0; count <= 40; ++count) {
+            std::vector<float> in(std::size_t(count) + 1, 0.25F);
+            std::vector<float> out(std::size_t(count) + 1, -7.0F);
+            VectorMap{VectorFunction::exp}(in.data(), out.data(), count);
+            for (std::int64_t i = 0; i < count; ++i) QCOMPARE(out[std::size_t(i)], out[0]);
+            QCOMPARE(out.back(), -7.0F);
+            std::vector<float> terms(std::size_t(count) + 1, -7.0F);
+            const double sum = vectorExpSum(in.data(), 0.25F, terms.data(), count);
+            QVERIFY(std::fabs(sum - double(count)) < 1e-6);
+            QCOMPARE(terms.back(), -7.0F);
+            QCOMPARE(vectorMax(in.data(), count), count ? 0.25F : -kInf);
+            for (std::int64_t i = 0; i < count; ++i) {
+                in[std::size_t(i)] = 9;
+                QCOMPARE(vectorMax(in.data(), count), 9.0F);
+                in[std::size_t(i)] = kNaN;
+                QCOMPARE(vectorMax(in.data(), count), count > 1 ? 0.25F : -kInf);
+                in[std::size_t(i)] = 0.25F;
+            }
+        }
+    }
+};
+
+TWB_TEST_MAIN(TestVectorMath)
+#include "test_vector_math.moc"
