@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/vector_math.h"
 #include "ops/attention_heads.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
@@ -194,22 +195,42 @@ template <class T> struct Mask {
     }
 };
 
-template <class T> void softmax(T* row, std::int64_t count) {
-    constexpr T hidden = -std::numeric_limits<T>::infinity();
-    T most = hidden;
-    for (std::int64_t i = 0; i < count; ++i) most = row[i] > most || row[i] != row[i] ? row[i] : most;
-    if (most == hidden) { // the query attends no key
-        std::fill_n(row, count, T{0});
-        return;
-    }
+/// Replaces each element x by e ^ (x − most) and returns the sum.
+double exponentials(float* row, float most, std::int64_t count) {
+    return vectorExpSum(row, most, row, count);
+}
+double exponentials(double* row, double most, std::int64_t count) {
     double sum = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         row[i] = std::exp(row[i] - most);
         sum += row[i];
     }
-    const T factor = static_cast<T>(1 / sum);
+    return sum;
+}
+
+void tanhOf(float* row, std::int64_t count) { VectorMap{VectorFunction::tanh}(row, row, count); }
+void tanhOf(double* row, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) row[i] = std::tanh(row[i]);
+}
+
+template <class T> void softmax(T* row, std::int64_t count) {
+    constexpr T hidden = -std::numeric_limits<T>::infinity();
+    T most = hidden;
+    if constexpr (std::is_same_v<T, float>)
+        most = vectorMax(row, count);
+    else
+        for (std::int64_t i = 0; i < count; ++i) most = row[i] > most ? row[i] : most;
+    // The query attends no key, unless there is a NaN, which makes the whole row NaN below.
+    if (most == hidden && std::none_of(row, row + count, [](T x) { return x != x; })) {
+        std::fill_n(row, count, T{0});
+        return;
+    }
+    const T factor = static_cast<T>(1 / exponentials(row, most, count));
     for (std::int64_t i = 0; i < count; ++i) row[i] *= factor;
 }
+
+/// Queries that are computed at once: their scores stay in the cache, whatever the number of keys.
+constexpr std::int64_t kQueryBlock = 64;
 
 template <class T> void attend(const KernelContext& ctx) {
     const Attributes& attributes = ctx.attributes;
@@ -254,14 +275,17 @@ template <class T> void attend(const KernelContext& ctx) {
     const std::int64_t yRow = s.flat ? s.queryHeads * s.valueSize : s.valueSize;
     constexpr T hidden = -std::numeric_limits<T>::infinity();
 
-    const auto head = [&](std::int64_t at, std::vector<T>& scores) {
+    /// The queries from `first` on of head `at`, up to kQueryBlock of them.
+    const auto block = [&](std::int64_t at, std::int64_t first, std::vector<T>& scores) {
         const std::int64_t b = at / s.queryHeads;
         const std::int64_t h = at % s.queryHeads;
+        const std::int64_t count = std::min(kQueryBlock, s.queries - first);
         T* const kept = scoresOut ? scoresOut + at * s.queries * total : nullptr;
-        gemm<T>(s.queries, total, s.size, scale, {queries.at(b, h), queries.rowStep, false},
+        gemm<T>(count, total, s.size, scale,
+                {queries.at(b, h) + first * queries.rowStep, queries.rowStep, false},
                 {keys.at(b, h / group), keys.rowStep, true}, T{0}, scores.data(), total);
-        for (std::int64_t i = 0; i < s.queries; ++i) {
-            T* const row = scores.data() + i * total;
+        for (std::int64_t i = first; i < first + count; ++i) {
+            T* const row = scores.data() + (i - first) * total;
             const auto keep = [&](std::int64_t wanted) {
                 if (kept && mode == wanted) std::copy_n(row, total, kept + i * total);
             };
@@ -273,8 +297,11 @@ template <class T> void attend(const KernelContext& ctx) {
             };
             keep(0);
             // The cap precedes the mask; after it, the cap would make masked keys visible again.
-            if (cap > 0)
-                for (std::int64_t j = 0; j < total; ++j) row[j] = cap * std::tanh(row[j] / cap);
+            if (cap > 0) {
+                for (std::int64_t j = 0; j < total; ++j) row[j] /= cap;
+                tanhOf(row, total);
+                for (std::int64_t j = 0; j < total; ++j) row[j] *= cap;
+            }
             keep(1);
             if (causal || added)
                 for (std::int64_t j = 0; j < total; ++j) row[j] += bias(j);
@@ -285,21 +312,16 @@ template <class T> void attend(const KernelContext& ctx) {
         if (!y) return;
         T* const to =
             s.flat ? y + (b * s.queries * s.queryHeads + h) * s.valueSize : y + at * s.queries * s.valueSize;
-        gemm<T>(s.queries, s.valueSize, total, T{1}, {scores.data(), total, false},
-                {values.at(b, h / group), values.rowStep, false}, T{0}, to, yRow);
+        gemm<T>(count, s.valueSize, total, T{1}, {scores.data(), total, false},
+                {values.at(b, h / group), values.rowStep, false}, T{0}, to + first * yRow, yRow);
     };
-    const auto room = static_cast<std::size_t>(s.queries * total);
-    const std::int64_t heads = s.batch * s.queryHeads;
+    const std::int64_t blocks = (s.queries + kQueryBlock - 1) / kQueryBlock;
     const std::int64_t work = s.queries * total * (s.size + s.valueSize + 16);
-    const auto run = [&](std::int64_t begin, std::int64_t end) {
-        std::vector<T> scores(room);
-        for (std::int64_t at = begin; at < end; ++at) head(at, scores);
-    };
-    // Small products are parallel over the heads; in large ones BLAS uses its own threads.
-    if (s.queries * total * s.size < (1 << 20))
-        parallelRangesThrowing(heads, heads * work, 1, run);
-    else
-        run(0, heads);
+    const std::int64_t heads = s.batch * s.queryHeads;
+    parallelRangesThrowing(heads * blocks, heads * work, 1, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<T> scores(static_cast<std::size_t>(std::min(kQueryBlock, s.queries) * total));
+        for (std::int64_t at = begin; at < end; ++at) block(at / blocks, at % blocks * kQueryBlock, scores);
+    });
 }
 
 /// If the values' dtype differs from that of query and key, everything is computed in f64.
@@ -372,7 +394,7 @@ std::vector<GraphTensor> attentionOf(GradientContext& g) {
     };
     const GraphTensor keys = joined(1, 4, s.size);
     const GraphTensor values = joined(2, 5, s.valueSize);
-    // Query heads that share a key head are one matrix.
+    // All query heads that share a key head are multiplied with it as one matrix.
     const std::int64_t rows = s.queryHeads / std::max<std::int64_t>(s.keyHeads, 1) * s.queries;
     const GraphTensor queries = reshape(byHead(cast(g.input(0), dtype), s.queryHeads, s.queries, s.size),
                                         {s.batch, s.keyHeads, rows, s.size});
