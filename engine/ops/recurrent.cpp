@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/recurrent_cells.h"
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace twb {
@@ -130,33 +132,117 @@ template <class T> struct Steps {
     State<T>& state;
 };
 
-/// Calls run(unit) for every unit that is active at pass s, in parallel.
-template <class T, class Run> void overUnits(Steps<T>& steps, std::int64_t s, int gates, const Run& run) {
-    const std::int64_t count = steps.p.batch * steps.p.hidden;
-    parallelRanges(count, count * 16 * gates, 64, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-            if (const RecurrentUnit<T> unit{steps.p, s, i, steps.inputs.data(), steps.gates.data()};
-                unit.runs())
-                run(unit);
+/// The row of a sequence in Steps::inputs or Steps::gates, with the gates side by side, and its state.
+template <class T> struct Row {
+    const T* inputs;
+    T *gates, *h, *c, *reset;
+};
+
+/// Calls run(row) for every sequence that is active at pass s, in parallel.
+template <class T, class Run> void overRows(Steps<T>& steps, std::int64_t s, int gates, const Run& run) {
+    const RecurrentPass<T>& p = steps.p;
+    const std::int64_t width = gates * p.hidden;
+    parallelRanges(p.batch, p.batch * width, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+            if (!p.runs(s, b)) continue;
+            const auto stateOf = [&](std::vector<T>& all) {
+                return all.empty() ? nullptr : all.data() + b * p.hidden;
+            };
+            run(Row<T>{steps.inputs.data() + p.row(p.step(s, b), b) * width, steps.gates.data() + b * width,
+                       stateOf(steps.state.h), stateOf(steps.state.c), stateOf(steps.reset)});
+        }
     });
+}
+
+/// The activation with this index, applied to adjacent elements after the clip.
+template <class T> void activate(const RecurrentPass<T>& p, int which, T* row, std::int64_t count) {
+    const auto kind = p.activations[static_cast<std::size_t>(which)].kind();
+    const bool isTanh = kind == RecurrentActivation::Kind::tanh;
+    if constexpr (std::is_same_v<T, float>)
+        if (isTanh || kind == RecurrentActivation::Kind::sigmoid) {
+            const auto bound = static_cast<float>(p.clip);
+            for (std::int64_t i = 0; bound > 0 && i < count; ++i)
+                row[i] = row[i] < -bound ? -bound : bound < row[i] ? bound : row[i];
+            return VectorMap{isTanh ? VectorFunction::tanh : VectorFunction::sigmoid}(row, row, count);
+        }
+    for (std::int64_t i = 0; i < count; ++i) row[i] = p.activate(which, row[i]);
+}
+
+/// to[i] += from[i]
+template <class T> void add(const T* from, T* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+/// to[i] += a[i] · b[i]
+template <class T> void addProduct(const T* a, const T* b, T* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
+}
+
+template <class T> void rnnRow(const RecurrentPass<T>& p, const Row<T>& row) {
+    add(row.inputs, row.gates, p.hidden);
+    activate(p, 0, row.gates, p.hidden);
+    std::copy_n(row.gates, p.hidden, row.h);
+}
+
+/// The gates z and r, and the reset state r · h.
+template <class T> void gruGates(const RecurrentPass<T>& p, const Row<T>& row) {
+    add(row.inputs, row.gates, 2 * p.hidden);
+    activate(p, 0, row.gates, 2 * p.hidden);
+    const T* const r = row.gates + p.hidden;
+    for (std::int64_t k = 0; k < p.hidden; ++k) row.reset[k] = r[k] * row.h[k];
+}
+
+template <class T> void gruState(const RecurrentPass<T>& p, const Row<T>& row) {
+    const T* const z = row.gates;
+    const T* const r = row.gates + p.hidden;
+    T* const candidate = row.gates + 2 * p.hidden;
+    if (p.linearBeforeReset) {
+        if (p.bias) add(p.bias + 5 * p.hidden, candidate, p.hidden);
+        for (std::int64_t k = 0; k < p.hidden; ++k) candidate[k] *= r[k];
+    }
+    add(row.inputs + 2 * p.hidden, candidate, p.hidden);
+    activate(p, 1, candidate, p.hidden);
+    for (std::int64_t k = 0; k < p.hidden; ++k) row.h[k] = (T{1} - z[k]) * candidate[k] + z[k] * row.h[k];
+}
+
+template <class T> void lstmRow(const RecurrentPass<T>& p, const Row<T>& row) {
+    const std::int64_t n = p.hidden;
+    T* const in = row.gates;
+    T* const out = row.gates + n;
+    T* const forget = row.gates + 2 * n;
+    T* const cell = row.gates + 3 * n;
+    add(row.inputs, row.gates, 4 * n);
+    if (p.peepholes) {
+        addProduct(p.peepholes, row.c, in, n);
+        addProduct(p.peepholes + 2 * n, row.c, forget, n);
+    }
+    activate(p, 0, in, n);
+    if (p.coupled)
+        for (std::int64_t k = 0; k < n; ++k) forget[k] = T{1} - in[k];
+    else
+        activate(p, 0, forget, n);
+    activate(p, 1, cell, n);
+    for (std::int64_t k = 0; k < n; ++k) row.c[k] = forget[k] * row.c[k] + in[k] * cell[k];
+    if (p.peepholes) addProduct(p.peepholes + n, row.c, out, n);
+    activate(p, 0, out, n);
+    std::copy_n(row.c, n, row.h);
+    activate(p, 2, row.h, n);
+    for (std::int64_t k = 0; k < n; ++k) row.h[k] *= out[k];
 }
 
 template <Cell C, class T> void runStep(Steps<T>& steps, std::int64_t s) {
     const RecurrentPass<T>& p = steps.p;
-    T* const h = steps.state.h.data();
     if constexpr (C == Cell::rnn) {
         recurrentParts(p, steps.state.h, 0, 1, 1, steps.gates);
-        overUnits(steps, s, 1, [h](const RecurrentUnit<T>& unit) { unit.rnn(h); });
+        overRows(steps, s, 1, [&p](const Row<T>& row) { rnnRow(p, row); });
     } else if constexpr (C == Cell::gru) {
         recurrentParts(p, steps.state.h, 0, p.linearBeforeReset ? 3 : 2, 3, steps.gates);
-        T* const reset = steps.reset.data();
-        overUnits(steps, s, 2, [h, reset](const RecurrentUnit<T>& unit) { unit.gruGates(h, reset); });
+        overRows(steps, s, 3, [&p](const Row<T>& row) { gruGates(p, row); });
         if (!p.linearBeforeReset) recurrentParts(p, steps.reset, 2, 1, 3, steps.gates);
-        overUnits(steps, s, 1, [h](const RecurrentUnit<T>& unit) { unit.gruState(h); });
+        overRows(steps, s, 3, [&p](const Row<T>& row) { gruState(p, row); });
     } else {
         recurrentParts(p, steps.state.h, 0, 4, 4, steps.gates);
-        T* const c = steps.state.c.data();
-        overUnits(steps, s, 4, [h, c](const RecurrentUnit<T>& unit) { unit.lstm(h, c); });
+        overRows(steps, s, 4, [&p](const Row<T>& row) { lstmRow(p, row); });
     }
 }
 

@@ -10,8 +10,8 @@
 namespace twb {
 
 // RNN, GRU and LSTM: a cell runs over the steps of a sequence and carries a state. The three differ only in
-// their gates. The host and the GPU share the code for one unit of one sequence at one step. T is the type of
-// the arithmetic.
+// their gates. T is the type of the arithmetic. A thread of a GPU computes one unit of one sequence at one
+// step (RecurrentUnit); the host computes all units of a sequence together (recurrent.cpp).
 
 enum class RecurrentCell : std::uint8_t { rnn, gru, lstm };
 
