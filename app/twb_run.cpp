@@ -193,6 +193,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     CompileOptions compileOptions;
     compileOptions.policy = policy;
     compileOptions.fuse = !command.noFusion && !command.failOnNan; // every op's own output is checked
+    compileOptions.fuseOnCpu = true;
     for (const WantedOutput& output : outputs) compileOptions.keep.insert(output.port);
     for (const auto& [name, source] : probes) compileOptions.keep.insert(source);
     const auto plan = compile(graph, analysis, devices, files, compileOptions);
@@ -299,7 +300,7 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     command->add_flag("--allow-tf32", options->allowTf32,
                       "Allow TF32 for f32 matmul and convolution on a real GPU");
     command->add_flag("--no-fusion", options->noFusion,
-                      "Launch each op by itself on a real GPU, so that each has its own time");
+                      "Launch each op by itself, so that each has its own time");
     command->add_flag("--no-cuda-graphs", options->noCudaGraphs, "Do not use CUDA graphs on a real GPU");
     command->add_flag("--fail-on-nan", options->failOnNan,
                       "Fail with exit code 1 at the first output with a NaN or an inf; the time of this "

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/kernel.h"
 #include "core/attributes.h"
 
 #include <cstddef>
@@ -25,6 +26,7 @@ struct OpChain {
         Attributes attributes; ///< complete
         /// By port: operand k is input k of the launch or, from `inputs` on, the result of member k − inputs.
         std::vector<std::size_t> operands;
+        HostKernel kernel = nullptr; ///< for the cpu
     };
     std::size_t inputs = 0;
     std::vector<Member> members; ///< each after its producers; the result of the last is the launch's

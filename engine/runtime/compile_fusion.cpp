@@ -5,11 +5,6 @@
 namespace twb {
 namespace {
 
-[[noreturn]] void onlyTogether(const KernelContext&) {
-    throw Error(ErrorCode::unsupported,
-                "fused ops run on GPUs only, but a tensor is in host memory; please report this bug");
-}
-
 std::shared_ptr<const OpChain> chainOf(const Plan& plan, const StepGroup& group) {
     auto chain = std::make_shared<OpChain>();
     chain->kind = group.kind;
@@ -18,7 +13,7 @@ std::shared_ptr<const OpChain> chainOf(const Plan& plan, const StepGroup& group)
     for (std::size_t i = 0; i < group.inputs.size(); ++i) operands[group.inputs[i]] = i;
     for (const std::uint32_t index : group.steps) {
         const Step& step = plan.steps[index];
-        OpChain::Member member{step.op->name, step.attributes, {}};
+        OpChain::Member member{step.op->name, step.attributes, {}, step.op->kernel};
         for (const std::uint32_t v : step.inputs)
             if (v != kNone) member.operands.push_back(operands.at(v));
         operands[step.outputs[0]] = chain->inputs + chain->members.size();
@@ -34,7 +29,7 @@ std::shared_ptr<const Op> opOf(const OpChain& chain) {
     auto op = std::make_shared<Op>();
     for (const OpChain::Member& member : chain.members) op->name += (op->name.empty() ? "" : "+") + member.op;
     op->elementwise = isPointwise;
-    op->kernel = onlyTogether;
+    if (isPointwise) op->channelsLast = ChannelsLast::pointwise;
     for (std::size_t i = 0; i < chain.inputs; ++i) {
         op->inputs.emplace_back();
         if (isPointwise) op->inPlace.push_back(static_cast<int>(i));
@@ -84,7 +79,8 @@ void Compiler::fuseChains() {
     std::vector<bool> isTaken(m_plan->steps.size(), false);
     for (const StepGroup& group : groups)
         for (const std::uint32_t step : group.steps) isTaken[step] = true;
-    for (StepGroup& group : pointwiseGroups(*m_plan, readers, isTaken)) groups.push_back(std::move(group));
+    for (StepGroup& group : pointwiseGroups(*m_plan, readers, isTaken, m_options.fuseOnCpu))
+        groups.push_back(std::move(group));
     if (groups.empty()) return;
     std::vector<bool> isGone(m_plan->steps.size(), false);
     for (const StepGroup& group : groups) mergeInto(*m_plan, group, isGone);

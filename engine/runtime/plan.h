@@ -201,6 +201,7 @@ struct CompileOptions {
     Policy policy{};
     bool keepAll = false;     ///< all values stay readable after the run; no memory is shared
     bool fuse = true;         ///< neighbouring ops become one step if the backend supports it (Step::chain)
+    bool fuseOnCpu = false;   ///< with `fuse`, on the cpu, too; no op of a group then has a time of its own
     std::set<PortRef> keep{}; ///< stay readable after the run, like the inputs of sinks
 };
 

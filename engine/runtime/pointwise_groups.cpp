@@ -11,8 +11,9 @@ constexpr std::size_t kMostMembers = 32;
 
 class ChainFinder {
 public:
-    ChainFinder(const Plan& plan, const std::vector<std::uint32_t>& readers, const std::vector<bool>& isTaken)
-        : m_plan(plan), m_readers(readers), m_isTaken(isTaken), m_groups(plan.steps.size()) {}
+    ChainFinder(const Plan& plan, const std::vector<std::uint32_t>& readers, const std::vector<bool>& isTaken,
+                bool onCpu)
+        : m_plan(plan), m_readers(readers), m_isTaken(isTaken), m_onCpu(onCpu), m_groups(plan.steps.size()) {}
 
     std::vector<StepGroup> find() {
         for (const Step& step : m_plan.steps)
@@ -26,7 +27,11 @@ private:
 
     bool mayBeMember(const Step& step) const {
         if (m_isTaken[step.index] || !mayShareLaunch(m_plan, step)) return false;
-        const Backend& backend = m_plan.devices.at(m_plan.streams[step.stream].device);
+        if (step.op->channelsLast != ChannelsLast::pointwise || std::ranges::count(step.inputs, kNone) > 0)
+            return false;
+        const Device device = m_plan.streams[step.stream].device;
+        if (device.isCpu() && !m_onCpu) return false;
+        const Backend& backend = m_plan.devices.at(device);
         return backend.fuses(step.op->name.c_str(), step.attributes, valueOf(step.outputs[0]).type.dtype);
     }
 
@@ -80,6 +85,7 @@ private:
     const Plan& m_plan;
     const std::vector<std::uint32_t>& m_readers;
     const std::vector<bool>& m_isTaken;
+    const bool m_onCpu;
     std::map<std::uint32_t, std::uint32_t> m_maker;
     std::vector<StepGroup> m_groups; ///< by last step, while growing; empty ones were merged into a later one
 };
@@ -87,8 +93,8 @@ private:
 } // namespace
 
 std::vector<StepGroup> pointwiseGroups(const Plan& plan, const std::vector<std::uint32_t>& readers,
-                                       const std::vector<bool>& isTaken) {
-    return ChainFinder(plan, readers, isTaken).find();
+                                       const std::vector<bool>& isTaken, bool onCpu) {
+    return ChainFinder(plan, readers, isTaken, onCpu).find();
 }
 
 } // namespace twb

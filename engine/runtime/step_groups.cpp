@@ -29,7 +29,7 @@ bool mayShareLaunch(const Plan& plan, const Step& step) {
         step.outputs.size() != 1 || step.inputs.size() > kMaxChainInputs)
         return false;
     const DType dtype = plan.values[step.outputs[0]].type.dtype;
-    if (!isFloating(dtype) || plan.streams[step.stream].device.isCpu()) return false;
+    if (!isFloating(dtype)) return false;
     for (std::size_t port = 0; port < step.inputs.size(); ++port) {
         const std::uint32_t v = step.inputs[port];
         if (v == kNone) continue;

@@ -25,8 +25,8 @@ bool isOnlyPassedOn(const PlanValue& value);
 /// Matrix products and convolutions with their epilogues (Backend::endsProduct). `readers`: the plan's
 /// soleReaders().
 std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers);
-/// Chains of pointwise ops (Backend::fuses) among the remaining steps.
+/// Chains of pointwise ops (Backend::fuses) among the remaining steps; `onCpu`: on the cpu, too.
 std::vector<StepGroup> pointwiseGroups(const Plan& plan, const std::vector<std::uint32_t>& readers,
-                                       const std::vector<bool>& isTaken);
+                                       const std::vector<bool>& isTaken, bool onCpu);
 
 } // namespace twb

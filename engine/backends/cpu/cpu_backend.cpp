@@ -57,6 +57,7 @@ public:
     Allocator& memory() override { return hostAllocator(); }
     Allocator& pinnedMemory() override { return hostAllocator(); }
     bool canCopyTo(const Backend& other) const override { return !other.info().device.isCuda(); }
+    bool fuses(const char*, const Attributes&, DType) const override { return true; }
 };
 
 } // namespace

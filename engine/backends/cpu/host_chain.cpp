@@ -1,0 +1,126 @@
+#include "backends/cpu/host_chain.h"
+
+#include "backends/cpu/parallel.h"
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace twb {
+namespace {
+
+/// Bytes of a block of one tensor: those of a few operands fit in the cache of a core.
+constexpr std::int64_t kBlockBytes = 32768;
+
+/// Cuts a shape into blocks: ranges along one axis, for each index of the axes before it.
+class Blocks {
+public:
+    Blocks(const Shape& shape, std::int64_t elements) : m_shape(shape) {
+        m_inner = 1;
+        m_axis = shape.rank();
+        while (m_axis > 0 && m_inner <= elements) m_inner *= shape[--m_axis];
+        if (m_axis < shape.rank()) m_inner /= shape[m_axis];
+        m_step = std::max<std::int64_t>(1, elements / m_inner);
+        m_along = m_axis < shape.rank() ? (shape[m_axis] + m_step - 1) / m_step : 1;
+        for (int axis = 0; axis < m_axis; ++axis) m_outer *= shape[axis];
+    }
+
+    std::int64_t count() const { return m_outer * m_along; }
+    /// The largest number of elements of a block.
+    std::int64_t elements() const {
+        return m_axis < m_shape.rank() ? std::min(m_step, m_shape[m_axis]) * m_inner : 1;
+    }
+
+    /// The part of `view`, which broadcasts to the shape, that belongs to block `at`.
+    TensorView of(const TensorView& view, std::int64_t at) const {
+        TensorView out = view;
+        const int missing = m_shape.rank() - view.shape.rank();
+        std::int64_t offset = 0;
+        std::int64_t outer = at / m_along;
+        for (int axis = m_axis - 1; axis >= 0; --axis) {
+            const std::int64_t index = outer % m_shape[axis];
+            outer /= m_shape[axis];
+            if (axis >= missing && view.shape[axis - missing] != 1)
+                offset += index * view.strides[static_cast<std::size_t>(axis - missing)];
+        }
+        const int dropped = std::max(0, m_axis - missing); // axes of the view
+        std::vector<std::int64_t> sizes(view.shape.begin() + dropped, view.shape.end());
+        out.strides.erase(out.strides.begin(), out.strides.begin() + dropped);
+        if (m_axis < m_shape.rank() && m_axis >= missing && sizes.front() != 1) {
+            const std::int64_t begin = at % m_along * m_step;
+            offset += begin * out.strides.front();
+            sizes.front() = std::min(m_step, sizes.front() - begin);
+        }
+        out.shape = Shape(std::move(sizes));
+        out.data =
+            static_cast<std::byte*>(view.data) + offset * static_cast<std::int64_t>(sizeOf(view.dtype));
+        return out;
+    }
+
+private:
+    const Shape& m_shape;
+    int m_axis = 0;           ///< that the ranges are along; the rank if the shape has no axis
+    std::int64_t m_inner = 1; ///< elements per index of the axis
+    std::int64_t m_step = 1;  ///< indices per block
+    std::int64_t m_along = 1; ///< blocks along the axis
+    std::int64_t m_outer = 1; ///< indices of the axes before it
+};
+
+/// By member: the buffer of its result. Buffers are used again after the last reader.
+struct Buffers {
+    std::vector<std::size_t> of;
+    std::size_t count = 0;
+};
+
+Buffers planBuffers(const OpChain& chain) {
+    const std::size_t last = chain.members.size() - 1;
+    std::vector<std::size_t> lastReader(chain.members.size(), last);
+    for (std::size_t m = 0; m <= last; ++m)
+        for (const std::size_t k : chain.members[m].operands)
+            if (k >= chain.inputs) lastReader[k - chain.inputs] = m;
+    Buffers out;
+    std::vector<std::size_t> free;
+    for (std::size_t m = 0; m < last; ++m) {
+        if (free.empty()) free.push_back(out.count++);
+        out.of.push_back(free.back());
+        free.pop_back();
+        for (std::size_t made = 0; made < m; ++made)
+            if (lastReader[made] == m) free.push_back(out.of[made]);
+    }
+    return out;
+}
+
+} // namespace
+
+void runHostChain(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out) {
+    const std::int64_t work = out.elementCount() * static_cast<std::int64_t>(chain.members.size());
+    if (work == 0) return;
+    const auto size = static_cast<std::int64_t>(sizeOf(out.dtype));
+    const Blocks blocks(out.shape, kBlockBytes / size);
+    const Buffers buffers = planBuffers(chain);
+    const std::size_t last = chain.members.size() - 1;
+    parallelRanges(blocks.count(), work, 1, [&](std::int64_t begin, std::int64_t end) {
+        const auto bytes = static_cast<std::size_t>(blocks.elements() * size + 63) / 64 * 64;
+        std::vector<std::byte> memory(bytes * buffers.count);
+        std::vector<TensorView> operands;
+        for (std::int64_t at = begin; at < end; ++at) {
+            const TensorView target = blocks.of(out, at);
+            const auto resultOf = [&](std::size_t m) {
+                TensorView view = target;
+                if (m != last) view.data = memory.data() + buffers.of[m] * bytes;
+                return view;
+            };
+            for (std::size_t m = 0; m <= last; ++m) {
+                const OpChain::Member& member = chain.members[m];
+                operands.clear();
+                for (const std::size_t k : member.operands)
+                    operands.push_back(k < chain.inputs ? blocks.of(inputs[k], at)
+                                                        : resultOf(k - chain.inputs));
+                const std::array outputs{resultOf(m)};
+                member.kernel({operands, outputs, member.attributes});
+            }
+        }
+    });
+}
+
+} // namespace twb

@@ -1,0 +1,157 @@
+#include "runtime/runs.h"
+#include "support/test_main.h"
+
+#include <QObject>
+
+#include <cstring>
+#include <random>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Tensor resultOf(const Graph& graph, NodeId last, const CompileOptions& options,
+                std::size_t* chains = nullptr) {
+    const DeviceMap map = simulatedMap();
+    CompileOptions all = options;
+    all.keep = {{last, 0}};
+    const auto plan = planOf(graph, map, all);
+    if (chains)
+        *chains = static_cast<std::size_t>(
+            std::ranges::count_if(plan->steps, [](const Step& step) { return step.chain != nullptr; }));
+    const RunResult result = runToEnd(plan, {.iterations = 2});
+    if (result.status != RunStatus::finished || !result.tensor({last, 0})) qFatal("the run failed");
+    return *result.tensor({last, 0});
+}
+
+bool sameBytes(const Tensor& a, const Tensor& b) {
+    return a.type() == b.type() &&
+           (a.byteCount() == 0 ||
+            std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.byteCount())) == 0);
+}
+
+} // namespace
+
+/// Chains of pointwise ops on the cpu, which run block by block (CompileOptions::fuseOnCpu).
+class TestCpuChains : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    /// Sizes around the length of a block, with axes of 1 and without elements.
+    void chainsGiveTheSameBits_data() {
+        QTest::addColumn<QVector<qint64>>("shape");
+        QTest::addColumn<QString>("dtype");
+        const auto row = [](const QVector<qint64>& shape, const char* dtype) {
+            QString name = dtype;
+            for (const qint64 size : shape) name += ' ' + QString::number(size);
+            QTest::newRow(qPrintable(name)) << shape << QString(dtype);
+        };
+        for (const char* dtype : {"f32", "f64", "f16", "bf16"}) row({3, 5, 7}, dtype);
+        row({}, "f32");
+        row({0, 4}, "f32");
+        row({8192}, "f32");
+        row({8193}, "f32");
+        row({70001}, "f32");
+        row({100000, 3}, "f32");
+        row({2, 3, 40000}, "f32");
+        row({1, 64, 1, 1000}, "f32");
+        row({3, 1, 20000}, "f32");
+    }
+    void chainsGiveTheSameBits() {
+        QFETCH(QVector<qint64>, shape);
+        QFETCH(QString, dtype);
+        const Ints sizes(shape.begin(), shape.end());
+        const auto random = [&](GraphMaker& g, const char* name, const Ints& of) {
+            static std::int64_t seed = 1;
+            return g.node("RandomNormal", name, "cpu",
+                          {{"shape", of}, {"dtype", dtype.toStdString()}, {"seed", seed++}});
+        };
+        GraphMaker g;
+        const NodeId x = random(g, "x", sizes);
+        const NodeId same = random(g, "same", sizes);
+        const NodeId number = random(g, "number", {});
+        // One row, and one number per row.
+        Ints row = sizes;
+        Ints column = sizes;
+        for (std::size_t axis = 0; axis + 1 < row.size(); ++axis) row[axis] = 1;
+        if (!column.empty()) column.back() = 1;
+        const NodeId a = g.node("Add", "a", "cpu", {}, {x, random(g, "row", row)});
+        const NodeId b = g.node("Sigmoid", "b", "cpu", {}, {a});
+        const NodeId c = g.node("Mul", "c", "cpu", {}, {b, random(g, "column", column)});
+        const NodeId d = g.node("LeakyRelu", "d", "cpu", {{"alpha", 0.2}}, {c});
+        const NodeId e = g.node("Sub", "e", "cpu", {}, {d, same});
+        const NodeId f = g.node("Max", "f", "cpu", {}, {e, b, number});
+        const NodeId last = g.node("Tanh", "last", "cpu", {}, {f});
+        std::size_t chains = 0;
+        const Tensor fused = resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
+        QVERIFY(chains >= 1);
+        QVERIFY(sameBytes(fused, resultOf(g.graph(), last, {.fuse = false})));
+    }
+
+    /// Between convolutions, the blocks are those of the channels-last layout.
+    void chainsKeepChannelsLast() {
+        GraphMaker g;
+        const auto random = [&](const char* name, const Ints& shape) {
+            return g.node("RandomNormal", name, "cpu",
+                          {{"shape", shape}, {"seed", std::int64_t(shape.size())}});
+        };
+        const Attributes padded{{"pads", Ints{1, 1, 1, 1}}};
+        const NodeId first =
+            g.node("Conv", "first", "cpu", padded, {random("x", {2, 8, 20, 20}), random("w", {16, 8, 3, 3})});
+        const NodeId gate = g.node("Sigmoid", "gate", "cpu", {}, {first});
+        const NodeId swish = g.node("Mul", "swish", "cpu", {}, {gate, first});
+        const NodeId scaled = g.node("Mul", "scaled", "cpu", {}, {swish, random("scale", {16, 1, 1})});
+        const NodeId last = g.node("Conv", "last", "cpu", padded, {scaled, random("v", {4, 16, 3, 3})});
+        std::size_t chains = 0;
+        const Tensor fused = resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
+        QCOMPARE(chains, std::size_t{1});
+        QVERIFY(sameBytes(fused, resultOf(g.graph(), last, {.fuse = false})));
+    }
+
+    void onlyWhereAskedFor() {
+        GraphMaker g;
+        const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{4}}});
+        const NodeId y = g.node("Exp", "y", "cpu", {}, {x});
+        const NodeId z = g.node("Neg", "z", "cpu", {}, {y});
+        std::size_t chains = 0;
+        resultOf(g.graph(), z, {}, &chains);
+        QCOMPARE(chains, std::size_t{0});
+        resultOf(g.graph(), z, {.keepAll = true, .fuseOnCpu = true}, &chains);
+        QCOMPARE(chains, std::size_t{0});
+        resultOf(g.graph(), z, {.fuseOnCpu = true}, &chains);
+        QCOMPARE(chains, std::size_t{1});
+    }
+
+    void randomGraphsGiveTheSameBits() {
+        for (std::uint64_t seed = 0; seed < 60; ++seed) {
+            std::mt19937_64 random(seed);
+            GraphMaker g;
+            std::vector<NodeId> nodes;
+            const auto add = [&](const char* op, const Attributes& attributes,
+                                 const std::vector<NodeId>& inputs) {
+                nodes.push_back(g.node(op, "n" + std::to_string(nodes.size()), "cpu", attributes, inputs));
+            };
+            static const Ints shapes[] = {{6, 5, 4}, {4}, {5, 1}, {1, 1, 1}, {6, 1, 4}, {}};
+            for (int i = 0; i < 6; ++i)
+                add("RandomNormal", {{"shape", shapes[i]}, {"seed", static_cast<std::int64_t>(i)}}, {});
+            for (int i = 0; i < 40; ++i) {
+                static const char* const unary[] = {"Relu", "Tanh", "Neg", "Sigmoid", "Abs", "Erf", "Gelu"};
+                static const char* const binary[] = {"Add", "Sub", "Mul", "Max", "Min"};
+                const auto pick = [&] {
+                    return nodes[nodes.size() - 1 - random() % std::min<std::size_t>(nodes.size(), 6)];
+                };
+                const bool one = random() % 2 != 0;
+                const char* const op = one ? unary[random() % 7] : binary[random() % 5];
+                const NodeId first = pick();
+                add(op, {}, one ? std::vector<NodeId>{first} : std::vector<NodeId>{first, pick()});
+            }
+            const Tensor fused = resultOf(g.graph(), nodes.back(), {.fuseOnCpu = true});
+            QVERIFY2(sameBytes(fused, resultOf(g.graph(), nodes.back(), {.fuse = false})),
+                     qPrintable(QString::number(seed)));
+        }
+    }
+};
+
+TWB_TEST_MAIN(TestCpuChains)
+#include "test_cpu_chains.moc"
