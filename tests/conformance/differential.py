@@ -85,7 +85,11 @@ def op_case(name, dice):
     while names and not names[-1]:
         names.pop()
     outputs = [f"y{i}" for i in range(count)]
-    nodes.append(helper.make_node(op, names, outputs, name="op", domain=domain, **attributes))
+    # The type of an empty list must be stated; among the generated attributes these are lists of integers.
+    empty = [key for key, value in attributes.items() if isinstance(value, list) and not value]
+    nodes.append(helper.make_node(op, names, outputs, name="op", domain=domain,
+                                  **{key: value for key, value in attributes.items() if key not in empty}))
+    nodes[-1].attribute.extend(onnx.AttributeProto(name=key, type=onnx.AttributeProto.INTS) for key in empty)
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in given.items()]
     values = [helper.make_empty_tensor_value_info(n) for n in outputs]
     model = finished(helper.make_graph(nodes, "g", infos, values, constants), version, domain)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whole networks of torchvision with seeded random weights: exported by PyTorch, imported and run by twb, compared.
+"""Whole networks with seeded random weights: exported by PyTorch, imported and run by twb, compared.
 
     networks.py TWB [NAME...]    compare with PyTorch's output, on cpu and on a simulated cuda:0
 
@@ -26,13 +26,51 @@ except ImportError as missing:
 # Relative to the largest element of the output.
 TOLERANCE = 1e-3
 
-NETWORKS = {
-    "resnet18": ("resnet18", 224),
-    "mobilenetv2": ("mobilenet_v2", 224),
-    "squeezenet": ("squeezenet1_1", 224),
-    "densenet121": ("densenet121", 224),
-    "vit": ("vit_b_16", 224),
+# Networks of torchvision by their names there; each takes an image of 224 × 224.
+IMAGES = {
+    "resnet18": "resnet18",
+    "mobilenetv2": "mobilenet_v2",
+    "squeezenet": "squeezenet1_1",
+    "densenet121": "densenet121",
+    "vit": "vit_b_16",
+    "resnet50": "resnet50",
+    "shufflenet": "shufflenet_v2_x1_0",
+    "regnet": "regnet_y_400mf",
+    "efficientnet": "efficientnet_b0",
+    "swin": "swin_t",
+    "convnext": "convnext_tiny",
 }
+# Compared with PyTorch if no network is named.
+STANDARD = ["resnet18", "mobilenetv2", "squeezenet", "densenet121", "vit", "blocks128", "lstm"]
+
+
+class Block(torch.nn.Module):
+    """A transformer block with its layer norms first, as in GPT-2."""
+
+    def __init__(self, size, heads):
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = torch.nn.LayerNorm(size), torch.nn.LayerNorm(size)
+        self.qkv, self.out = torch.nn.Linear(size, 3 * size), torch.nn.Linear(size, size)
+        self.up, self.down = torch.nn.Linear(size, 4 * size), torch.nn.Linear(4 * size, size)
+
+    def forward(self, x):
+        parts = self.qkv(self.first(x)).chunk(3, -1)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        scores = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5, -1)
+        x = x + self.out((scores @ v).transpose(1, 2).flatten(2))
+        return x + self.down(torch.nn.functional.gelu(self.up(self.second(x))))
+
+
+class Recurrent(torch.nn.Module):
+    """Two layers of LSTM over sequences of 64 steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(256, 256, 2)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
 
 
 def mlp():
@@ -42,14 +80,31 @@ def mlp():
     return torch.nn.Sequential(*layers[:-1])
 
 
+def blocks():
+    return torch.nn.Sequential(*(Block(512, 8) for _ in range(6)))
+
+
+def model_of(name, batch):
+    """A model and the shape of its input. The batch of the LSTM is four times as large."""
+    if name in IMAGES:
+        return getattr(torchvision.models, IMAGES[name])(weights=None), (batch, 3, 224, 224)
+    others = {
+        "mlp": (mlp, (batch, 1024)),
+        "blocks128": (blocks, (batch, 128, 512)),
+        "blocks512": (blocks, (batch, 512, 512)),
+        "lstm": (Recurrent, (64, 4 * batch, 256)),
+    }
+    if name not in others:
+        sys.exit(f"{name} is not a network; the networks are {', '.join([*IMAGES, *others])}")
+    make_model, shape = others[name]
+    return make_model(), shape
+
+
 def make(name, batch, folder):
     """Writes NAME.onnx, x.npy and y.npy; returns the PyTorch model and its input."""
     torch.manual_seed(1)
-    if name == "mlp":
-        model, shape = mlp().eval(), (batch, 1024)
-    else:
-        function, size = NETWORKS[name]
-        model, shape = getattr(torchvision.models, function)(weights=None).eval(), (batch, 3, size, size)
+    model, shape = model_of(name, batch)
+    model.eval()
     for module in model.modules():  # as a trained network has them, not ones and zeros
         if isinstance(module, torch.nn.BatchNorm2d):
             module.running_mean.normal_(0, 0.1)
@@ -121,7 +176,7 @@ def main():
     parser.add_argument("twb")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    results = [compare(arguments.twb, name) for name in arguments.names or NETWORKS]
+    results = [compare(arguments.twb, name) for name in arguments.names or STANDARD]
     return 0 if all(results) else 1
 
 
