@@ -125,7 +125,7 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
     refresh();
 }
 
-/// Beside the plot or the table: the runs, the scale of the colours, and the figures.
+/// Beside the plot or the table: the runs, the smoothing, the scale of the colours, and the figures.
 QWidget* TrainingPanel::makeSide() {
     m_runs->setObjectName(QStringLiteral("runs"));
     m_runs->setAccessibleName(tr("Runs in the plot"));
@@ -134,6 +134,18 @@ QWidget* TrainingPanel::makeSide() {
     m_runs->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_runs->setSelectionMode(QAbstractItemView::NoSelection);
     connect(m_runs, &QListWidget::itemChanged, this, [this] { m_plot->update(m_training, shownRuns()); });
+    m_smoothing = new QComboBox;
+    m_smoothing->setObjectName(QStringLiteral("smoothing"));
+    m_smoothing->setProperty("role", QStringLiteral("compact"));
+    m_smoothing->setAccessibleName(tr("Smoothing of the loss"));
+    m_smoothing->setToolTip(tr("Draw the mean of the steps around each step over the raw loss"));
+    m_smoothing->addItem(tr("Smoothing: off"), 0);
+    for (const int radius : kRadii)
+        m_smoothing->addItem(tr("Smoothing: %1 steps").arg(2 * radius + 1), radius);
+    connect(m_smoothing, &QComboBox::currentIndexChanged, this, [this] {
+        m_plot->setSmoothing(std::size_t(m_smoothing->currentData().toInt()));
+        m_plot->update(m_training, shownRuns());
+    });
     m_cell->setObjectName(QStringLiteral("cell"));
     m_caption->setWordWrap(true);
     auto* content = new QWidget;
@@ -142,9 +154,10 @@ QWidget* TrainingPanel::makeSide() {
     auto* layout = new QVBoxLayout(content);
     layout->setContentsMargins(8, 4, 16, 4);
     layout->setSpacing(8);
-    for (QWidget* widget : {static_cast<QWidget*>(m_runs), static_cast<QWidget*>(m_caption),
-                            static_cast<QWidget*>(m_scale), static_cast<QWidget*>(m_updateScale),
-                            static_cast<QWidget*>(m_cell), static_cast<QWidget*>(m_facts)})
+    for (QWidget* widget :
+         {static_cast<QWidget*>(m_runs), static_cast<QWidget*>(m_smoothing), static_cast<QWidget*>(m_caption),
+          static_cast<QWidget*>(m_scale), static_cast<QWidget*>(m_updateScale), static_cast<QWidget*>(m_cell),
+          static_cast<QWidget*>(m_facts)})
         layout->addWidget(widget);
     layout->addStretch(1);
     m_side->setWidget(content);
@@ -201,15 +214,6 @@ QWidget* TrainingPanel::makeControls() {
     layout->addWidget(m_views);
     m_log = segment(tr("Log"), QStringLiteral("logAxis"), tr("Plot the loss on a logarithmic axis"));
     m_log->setCheckable(true);
-    m_smoothing = new QComboBox;
-    m_smoothing->setObjectName(QStringLiteral("smoothing"));
-    m_smoothing->setProperty("role", QStringLiteral("compact"));
-    m_smoothing->setAccessibleName(tr("Smoothing of the loss"));
-    m_smoothing->setToolTip(tr("Draw the mean of the steps around each step over the raw loss"));
-    m_smoothing->addItem(tr("Smoothing: off"), 0);
-    for (const int radius : kRadii)
-        m_smoothing->addItem(tr("Smoothing: %1 steps").arg(2 * radius + 1), radius);
-    layout->addWidget(m_smoothing);
     auto* more =
         segment(QStringLiteral("•••"), QStringLiteral("trainingMenu"), tr("Export, and earlier runs"));
     auto* menu = new QMenu(more);
@@ -223,10 +227,6 @@ QWidget* TrainingPanel::makeControls() {
     connect(m_go, &QPushButton::clicked, this, &TrainingPanel::toggle);
     connect(m_stop, &QPushButton::clicked, &m_training, &TrainingRun::stop);
     connect(m_log, &QPushButton::toggled, this, [this](bool on) { m_plot->setLogarithmic(on); });
-    connect(m_smoothing, &QComboBox::currentIndexChanged, this, [this] {
-        m_plot->setSmoothing(std::size_t(m_smoothing->currentData().toInt()));
-        m_plot->update(m_training, shownRuns());
-    });
     return box;
 }
 
