@@ -19,6 +19,7 @@ struct ImportOptions {
     std::string model;
     std::string project;
     std::vector<std::string> dimensions;
+    bool noSimplify = false;
 };
 
 /// "batch=8".
@@ -65,8 +66,13 @@ ExitCode import(const ImportOptions& options) {
             throw Error(ErrorCode::invalidArgument,
                         fmt::format("--dim gives \"{}\" two sizes; give it one", at->first));
     }
-    const ImportedModel model = importModel(options.model, dimensions);
+    ImportedModel model = importModel(options.model, dimensions);
     checkDimensions(dimensions, model, options.model);
+    Simplified simpler;
+    // The nodes of a capture stand for lines of the program.
+    if (!options.noSimplify && !isCapture(options.model)) simpler = simplifyImported(model);
+    model.graph.apply(simpler.delta);
+    dropUnreadTensors(model);
     const std::string tensorFile = saveImportedModel(model, target);
 
     double bytes = 0;
@@ -78,6 +84,7 @@ ExitCode import(const ImportOptions& options) {
                                (target.parent_path() / tensorFile).string());
     printResult(summary + "\n");
     for (const std::string& remark : model.remarks) printMessage(remark);
+    for (const std::string& remark : simpler.remarks) printMessage(remark);
     std::set<std::string> missing;
     std::set<std::string> opaque;
     for (const Node& node : model.graph.nodes())
@@ -107,6 +114,8 @@ void addImportCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--dim", options->dimensions, "Size of a symbolic dimension; default: 1")
         ->type_name("NAME=SIZE")
         ->allow_extra_args(false);
+    command->add_flag("--no-simplify", options->noSimplify,
+                      "Keep all nodes of the model; default: compute constants, and recognise composed ops");
     command->callback([options, &exit] { exit = import(*options); });
 }
 

@@ -3,7 +3,9 @@
 #include "core/error.h"
 #include "graph/arrange.h"
 #include "graph/card_size.h"
+#include "graph/constant_node.h"
 #include "graph/delta.h"
+#include "graph/difference.h"
 #include "graph/folding.h"
 
 #include <fmt/format.h>
@@ -14,17 +16,8 @@
 namespace twb {
 namespace {
 
-/// Constants with at most this many elements are written into the graph, where users can edit them.
-constexpr std::int64_t kInlineElements = 64;
 constexpr double kMargin = 24; ///< between the lane's border and the first node
 constexpr double kFrame = 18;  ///< additional margin for a frame
-
-template <class T> void setValue(Node& node, std::vector<T> values, const Shape& shape) {
-    if (shape.rank() == 0)
-        node.attributes.set("value", values[0]);
-    else
-        node.attributes.set("value", std::move(values));
-}
 
 /// Removes frames around fewer than two cards, except for the bodies of control ops and frames that run
 /// once.
@@ -64,7 +57,8 @@ void removeSmallFrames(Graph& graph) {
 
 class MemoryFiles final : public TensorFiles {
 public:
-    explicit MemoryFiles(std::map<std::string, Tensor> tensors) : m_tensors(std::move(tensors)) {}
+    using Tensors = std::map<std::string, Tensor>;
+    explicit MemoryFiles(std::shared_ptr<const Tensors> tensors) : m_tensors(std::move(tensors)) {}
 
     TensorType typeOf(std::string_view path) const override { return at(path).type(); }
     void read(std::string_view path, const TensorView& out) const override {
@@ -80,25 +74,20 @@ public:
                         path));
     }
     std::string fingerprint(std::string_view path) const override {
-        return m_tensors.contains(std::string(path)) ? "memory" : "";
+        return m_tensors->contains(std::string(path)) ? "memory" : "";
     }
 
 private:
     const Tensor& at(std::string_view path) const {
-        const auto tensor = m_tensors.find(std::string(path));
-        if (tensor == m_tensors.end())
+        const auto tensor = m_tensors->find(std::string(path));
+        if (tensor == m_tensors->end())
             throw Error(ErrorCode::io, fmt::format("there is no tensor \"{}\"", path));
         return tensor->second;
     }
-    std::map<std::string, Tensor> m_tensors;
+    std::shared_ptr<const Tensors> m_tensors;
 };
 
 } // namespace
-
-bool fitsConstant(const Tensor& tensor) {
-    // An attribute cannot hold the upper half of the range of u64.
-    return tensor.elementCount() <= kInlineElements && tensor.dtype() != DType::u64;
-}
 
 void holdTensor(Node& node, const std::string& name, const Tensor& tensor, ImportedModel& model) {
     if (!fitsConstant(tensor)) {
@@ -108,16 +97,7 @@ void holdTensor(Node& node, const std::string& name, const Tensor& tensor, Impor
         node.attributes.set("path", path);
         return;
     }
-    node.op = "Constant";
-    if (isFloating(tensor.dtype())) {
-        std::vector<double> values;
-        for (std::int64_t i = 0; i < tensor.elementCount(); ++i) values.push_back(tensor.at(i));
-        setValue(node, std::move(values), tensor.shape());
-    } else {
-        setValue(node, tensor.toIntegers(), tensor.shape());
-    }
-    node.attributes.set("dtype", std::string(twb::name(tensor.dtype())));
-    if (tensor.shape().rank() != 1) node.attributes.set("shape", tensor.shape().dims());
+    makeConstant(node, tensor);
 }
 
 void layOutImported(Graph& graph, const std::vector<NodeId>& parameters) {
@@ -145,8 +125,37 @@ void layOutImported(Graph& graph, const std::vector<NodeId>& parameters) {
     graph.apply(beside);
 }
 
+Simplified simplifyImported(ImportedModel& model) {
+    // Sees the tensors that are added meanwhile.
+    const MemoryFiles files(
+        std::shared_ptr<const MemoryFiles::Tensors>(std::shared_ptr<void>(), &model.tensors));
+    SimplifyOptions options;
+    options.files = &files;
+    options.free = model.freeAxes;
+    options.hold = [&](Node& node, const Tensor& tensor) { holdTensor(node, node.name, tensor, model); };
+    Simplified out = simplify(model.graph, options);
+    if (out.delta.empty()) return out;
+    Graph after = model.graph;
+    after.apply(out.delta);
+    std::vector<NodeId> sources;
+    for (const Node& node : after.nodes())
+        if (node.op == "Constant" || node.op == "File") sources.push_back(node.id);
+    after.apply(fold(after, sources));
+    layOutImported(after, sources);
+    out.delta = difference(model.graph, after, "Simplify the import");
+    return out;
+}
+
+void dropUnreadTensors(ImportedModel& model) {
+    std::set<std::string> named;
+    for (const Node& node : model.graph.nodes())
+        if (node.op == "File" && node.attributes.has("path")) named.insert(node.attributes.text("path"));
+    std::erase_if(model.tensors, [&](const auto& tensor) { return !named.contains(tensor.first); });
+}
+
 std::shared_ptr<const TensorFiles> makeMemoryFiles(std::map<std::string, Tensor> tensors) {
-    return std::make_shared<MemoryFiles>(std::move(tensors));
+    return std::make_shared<MemoryFiles>(
+        std::make_shared<const std::map<std::string, Tensor>>(std::move(tensors)));
 }
 
 } // namespace twb

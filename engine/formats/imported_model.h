@@ -3,6 +3,7 @@
 #include "core/tensor.h"
 #include "core/tensor_files.h"
 #include "graph/graph.h"
+#include "graph/simplify.h"
 
 #include <filesystem>
 #include <map>
@@ -23,21 +24,26 @@ struct ImportedModel {
     std::map<std::string, Tensor> tensors; ///< by their path in File nodes
     std::vector<Output> outputs;
     std::set<std::string> dimensions; ///< symbolic dimensions of its inputs, by name
+    FreeAxes freeAxes;                ///< those of its Input nodes to which the import gave no size
     std::vector<std::string> remarks; ///< sentences about parts of the model that were imported differently
 };
 
 /// File nodes name a model's large tensors "<kTensorFile>#<name>" until it is saved.
 inline constexpr std::string_view kTensorFile = "model.safetensors";
 
-/// Whether holdTensor() makes a Constant, which users can edit, and not a File.
-bool fitsConstant(const Tensor& tensor);
-/// Sets the op and attributes of a node that holds a tensor: a Constant for a small tensor, else a File that
+/// Sets the op and attributes of a node that holds a tensor: a Constant if fitsConstant(), else a File that
 /// reads "<kTensorFile>#<name>", whose tensor is added to `model`.
 void holdTensor(Node& node, const std::string& name, const Tensor& tensor, ImportedModel& model);
 
 /// Removes frames around a single card, and lays out all nodes. Parameters are already folded (folding.h), or
 /// are placed beside their consumers.
 void layOutImported(Graph& graph, const std::vector<NodeId>& parameters);
+
+/// Computes a simpler form of the model's graph (graph/simplify.h), laid out anew. Adds the tensors of that
+/// form to `model`; its graph stays as it is.
+Simplified simplifyImported(ImportedModel& model);
+/// Removes the tensors that no File of the graph names.
+void dropUnreadTensors(ImportedModel& model);
 
 /// Writes an imported model as a project at `path` and its large tensors to a .safetensors file beside it,
 /// and returns that file's name ("" without such tensors). The name is the project's, or a similar unused one

@@ -1,6 +1,7 @@
 #include "app/program.h"
 #include "support/onnx_models.h"
 #include "support/test_main.h"
+#include "support/transformer_model.h"
 
 using namespace twb;
 using namespace twb::test;
@@ -28,6 +29,26 @@ private Q_SLOTS:
         QCOMPARE(twb.run({"run", "again.twb", "--input", "x=x.npy", "--output", "y=y2.npy", "--quiet"}).exit,
                  0);
         QCOMPARE(twb.tensor("y2.npy"), twb.tensor("y.npy"));
+    }
+
+    void theImportIsSimplified() {
+        const Program twb;
+        twb.write("t.onnx", QByteArray::fromStdString(TransformerModel(2).bytes()));
+        const Ended plain = twb.run({"import", "t.onnx", "-o", "plain.twb", "--no-simplify"});
+        QCOMPARE(plain.exit, 0);
+        QVERIFY2(!plain.err.contains("Simplified"), qPrintable(plain.err));
+        const Ended simpler = twb.run({"import", "t.onnx", "-o", "t.twb"});
+        QCOMPARE(simpler.exit, 0);
+        QVERIFY2(simpler.err.contains("twb: Simplified from "), qPrintable(simpler.err));
+        const auto nodes = [&](const char* file) { return loadProject(twb.fsPath(file)).nodes().size(); };
+        QVERIFY(2 * nodes("t.twb") < nodes("plain.twb"));
+        for (const QString& name : {QStringLiteral("plain"), QStringLiteral("t")}) {
+            const Ended ran = twb.run({"run", name + ".twb", "--output", "y=" + name + ".npy", "--quiet"});
+            QVERIFY2(ran.exit == 0, qPrintable(ran.err));
+        }
+        QCOMPARE(twb.tensor("t.npy"), twb.tensor("plain.npy"));
+        QCOMPARE(twb.run({"check", "t.twb"}).exit, 0);
+        QVERIFY(twb.run({"export", "t.twb", "--to", "onnx", "-o", "again.onnx"}).exit == 0);
     }
 
     void unknownOpsAreNamed() {

@@ -8,7 +8,8 @@ with f32 products and convolutions, and with both rounded to TF32, which PyTorch
 
 The programs take turns, round after round, so that other load affects all of them. A figure is the minimum over the
 rounds of the mean iteration without the warm-up. On a GPU, both start iterations without waiting and read results only
-after ten of them. Programs that are not installed are left out; networks come from tests/conformance/networks.py.
+after ten of them. Programs that are not installed are left out; networks come from tests/conformance/networks.py. twb
+runs the simplified import, which is its default; ONNX Runtime simplifies the model itself.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole networks with seeded random weights: exported by PyTorch, imported and run by twb, compared.
 
-    networks.py TWB [NAME...]    compare with PyTorch's output, on cpu and on a simulated cuda:0
+    networks.py TWB [NAME...]    compare with PyTorch's output: as the model is, simplified, and on a simulated cuda:0
 
 Exits with 77 (skipped) if torch or torchvision is not installed. tests/bench/bench_networks.py measures them.
 """
@@ -56,7 +56,7 @@ class Block(torch.nn.Module):
 
     def forward(self, x):
         parts = self.qkv(self.first(x)).chunk(3, -1)
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        q, k, v = (part.reshape(*part.shape[:-1], self.heads, -1).transpose(1, 2) for part in parts)
         scores = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5, -1)
         x = x + self.out((scores @ v).transpose(1, 2).flatten(2))
         return x + self.down(torch.nn.functional.gelu(self.up(self.second(x))))
@@ -133,10 +133,11 @@ def twb(program, *arguments, threads=None):
     return done.stdout
 
 
-def import_model(program, name, folder):
+def import_model(program, name, folder, *options):
+    """Writes NAME.twb; returns the seconds and the number of nodes."""
     start = time.perf_counter()
-    twb(program, "import", folder / f"{name}.onnx", "-o", folder / f"{name}.twb")
-    return time.perf_counter() - start
+    said = twb(program, "import", folder / f"{name}.onnx", "-o", folder / f"{name}.twb", *options)
+    return time.perf_counter() - start, int(said.split(": ")[1].split(" nodes")[0])
 
 
 def put_on(project, device):
@@ -151,13 +152,17 @@ def compare(program, name):
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         make(name, 2, folder)
-        seconds = import_model(program, name, folder)
-        megabytes = (folder / f"{name}.onnx").stat().st_size / 1e6
         project = folder / f"{name}.twb"
+        _, nodes = import_model(program, name, folder, "--no-simplify")
+        original = put_on(project, "cpu")
+        seconds, fewer = import_model(program, name, folder)
+        megabytes = (folder / f"{name}.onnx").stat().st_size / 1e6
         on_gpu = put_on(project, "cuda:0")
         expected = numpy.load(folder / "y.npy")
         fine = True
-        for graph, policy in ((project, "strict"), (on_gpu, "implicit")):
+        places = {original: f"cpu, {nodes} nodes", project: f"cpu, {fewer} nodes", on_gpu: "cuda:0 simulated"}
+        for graph, label in places.items():
+            policy = "implicit" if graph is on_gpu else "strict"
             out = folder / "out.npy"
             twb(program, "run", graph, "--policy", policy, "--input", f"x={folder / 'x.npy'}",
                 "--output", f"y={out}", "--quiet")
@@ -165,7 +170,7 @@ def compare(program, name):
             worst = numpy.abs(got - expected).max() / numpy.abs(expected).max()
             good = got.shape == expected.shape and worst <= TOLERANCE
             fine = fine and bool(good)
-            print(f"{name:<12} {'cuda:0 simulated' if graph is on_gpu else 'cpu':<17} {'equal' if good else 'DIFFERENT'}"
+            print(f"{name:<12} {label:<17} {'equal' if good else 'DIFFERENT'}"
                   f"  largest difference {worst:.1e} of the largest output"
                   f"  (imported {megabytes:.0f} MB in {seconds:.2f} s)", flush=True)
         return fine

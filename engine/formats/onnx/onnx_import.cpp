@@ -5,6 +5,7 @@
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
+#include "graph/constant_node.h"
 #include "graph/folding.h"
 #include "graph/module_names.h"
 #include "ops/op_table.h"
@@ -183,6 +184,7 @@ void Import::addInput(const onnx::ValueInfoProto& value) {
                fmt::format("its element type is {}, but only numbers of 8 to 64 bits and bool are supported",
                            onnxTypeName(type.elem_type())));
     std::vector<std::int64_t> dims;
+    std::vector<int> free;
     for (const auto& dim : type.shape().dim()) {
         if (dim.value_case() == onnx::TensorShapeProto_Dimension::kDimValue) {
             dims.push_back(dim.dim_value());
@@ -190,6 +192,7 @@ void Import::addInput(const onnx::ValueInfoProto& value) {
         }
         if (!dim.dim_param().empty()) m_out.dimensions.insert(dim.dim_param());
         const auto known = m_options.dimensions.find(dim.dim_param());
+        if (known == m_options.dimensions.end()) free.push_back(static_cast<int>(dims.size()));
         dims.push_back(known == m_options.dimensions.end() ? 1 : known->second);
     }
     try {
@@ -200,6 +203,7 @@ void Import::addInput(const onnx::ValueInfoProto& value) {
     Node& node = newNode("Input", value.name());
     node.attributes.set("shape", std::move(dims));
     node.attributes.set("dtype", std::string(name(*dtype)));
+    for (const int axis : free) m_out.freeAxes.insert({node.id, axis});
     define(value.name(), {node.id, 0}, what);
 }
 

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/tensor_files.h"
+#include "graph/graph.h"
+#include "ops/op_table.h"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace twb {
+
+/// Axes of Input nodes whose sizes may differ from run to run.
+using FreeAxes = std::set<std::pair<NodeId, int>>;
+
+/// The types and the values of a graph's tensors that are the same in every run, whatever its Inputs hold and
+/// whatever the sizes of their free axes. Devices do not matter. Random numbers, trained parameters, and the
+/// bodies of control ops and their results are not known.
+class KnownTensors {
+public:
+    /// Linear in nodes and edges; computes the constant tensors with up to kMostBytes. `files` may be null.
+    /// Both arguments must outlive the object.
+    KnownTensors(const Graph& graph, const TensorFiles* files, const FreeAxes& free);
+
+    /// Complete; null for an unknown op or faulty attributes.
+    const Attributes* attributes(NodeId node) const noexcept;
+    /// Dimensions that are not known are kUnknownDim. Null if even the number of axes is not known.
+    const TensorType* type(PortRef output) const noexcept;
+    /// A dense host tensor; null if it is not known. Sources are read when they are asked for.
+    const Tensor* value(PortRef output) const;
+    /// The element of a known tensor that has only one.
+    std::optional<double> number(PortRef output) const;
+    /// A list of sizes of which some, but not all, elements are known. The others are kUnknownDim, as is a
+    /// size that Reshape computes itself.
+    std::optional<std::vector<std::int64_t>> sizes(PortRef output) const;
+    /// Bytes of the Constants and Files from which a known tensor is computed.
+    double storedBytes(PortRef output) const noexcept;
+
+    /// The output types of an op with these complete attributes and inputs (by port; null: not connected).
+    /// Nothing if it does not accept them.
+    std::optional<std::vector<TensorType>> infer(const Op& op, const Attributes& attributes,
+                                                 const std::vector<std::optional<PortRef>>& inputs) const;
+
+    /// Larger tensors are not computed.
+    static constexpr std::int64_t kMostBytes = std::int64_t{4} << 20;
+
+private:
+    struct Facts {
+        const Op* op = nullptr;
+        Attributes attributes;
+        bool sound = false; ///< attributes are complete
+        std::vector<std::optional<TensorType>> types;
+        bool isConstant = false;     ///< output 0 has a known value, which may be computed already
+        mutable Tensor value;        ///< of output 0
+        std::vector<bool> isUnknown; ///< by element of `value`, for a list of sizes; empty: all are known
+        double storedBytes = 0;
+    };
+    void learn(const Node& node);
+    void inferTypes(const Node& node, Facts& facts) const;
+    void compute(const Node& node, Facts& facts);
+    bool computeSizes(const Node& node, Facts& facts) const;
+    const Facts* find(NodeId node) const noexcept;
+    bool isConstant(PortRef output) const noexcept;
+
+    const Graph& m_graph;
+    const TensorFiles* m_files;
+    const FreeAxes& m_free;
+    std::unordered_map<NodeId, Facts> m_facts;
+    double m_computed = 0; ///< bytes of the values
+};
+
+/// The nodes so that each one comes after its inputs; nodes on cycles, and nodes after them, are left out.
+std::vector<NodeId> inputsFirst(const Graph& graph);
+
+} // namespace twb

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "core/tensor_files.h"
+#include "graph/delta.h"
+#include "graph/known_tensors.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace twb {
+
+struct SimplifyOptions {
+    const TensorFiles* files = nullptr; ///< null: the tensors of File nodes are not known
+    FreeAxes free;                      ///< sizes on which the result must not depend
+    /// Makes a node a source with the elements of a dense host tensor that does not fit a Constant. Null: the
+    /// ops that compute such a tensor stay.
+    std::function<void(Node&, const Tensor&)> hold;
+};
+
+struct Simplified {
+    Delta delta;                      ///< empty: the graph is as simple already
+    std::vector<std::string> remarks; ///< sentences: the number of nodes, then each kind of change
+};
+
+/// A graph that computes the same with fewer nodes:
+/// - Ops whose result is the same in every run become a Constant, or a source from `hold`. A result with more
+///   than 64 KiB must be no larger than the tensors that it is computed from, but the results together may
+///   add 5 % to the tensors of all Files.
+/// - Sizes and axes that the host reads become attributes.
+/// - Ops that pass their input on (Identity, a Reshape to the same shape) go, and neighbouring Reshapes and
+///   Transposes become one.
+/// - Nodes whose results do not reach a Probe or another node with an effect go. In a graph without any,
+///   every node without a consumer counts as a result.
+/// - LayerNormalization, RMSNormalization, Gelu, Swish and scaled dot-product attention (Attention) that are
+///   written as several ops become one op, if nobody else reads the values in between. Results agree within
+///   the tolerance of the op.
+/// - Slices that cut a tensor into parts become one Split.
+/// - Each consumer of a shared Constant gets its own.
+///
+/// Left alone are Inputs, disabled nodes, nodes with breakpoints, placeholders, and the bodies of control
+/// ops. A graph with a training or with a cycle is left alone as a whole. New nodes take the lane, module and
+/// position of the last node that they replace; nothing else moves.
+Simplified simplify(const Graph& graph, const SimplifyOptions& options);
+
+} // namespace twb
