@@ -1,3 +1,4 @@
+#include "graph/simplify.h"
 #include "profile/resource_path.h"
 #include "widgets/actions/add_actions.h"
 #include "widgets/actions/analysis_actions.h"
@@ -20,6 +21,7 @@
 #include "widgets/actions/watch_actions.h"
 #include "widgets/main_window.h"
 #include "widgets/manual_window.h"
+#include "widgets/panels/log_panel.h"
 #include "widgets/panels/transfers_panel.h"
 #include "widgets/quick_find.h"
 #include "widgets/settings.h"
@@ -110,6 +112,9 @@ void MainWindow::buildGraphMenu() {
     m_nodes->fillNodeActions(menu);
     m_adds->fillNote(menu);
     menu.addSeparator();
+    twb::addAction(menu, tr("S&implify"), QKeySequence(tr("Alt+Shift+I")), [this] { simplifyGraph(); })
+        ->setToolTip(
+            tr("Computes constants, removes nodes without effect, and replaces composed ops by one op."));
     m_analysis->fill(*menu.addMenu(tr("A&nalyse")));
     m_learning->fill(*menu.addMenu(tr("&Training")));
     twb::addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")),
@@ -155,6 +160,22 @@ void MainWindow::buildHelpMenu() {
     menu.addSeparator();
     twb::addAction(menu, tr("&About Tensor Workbench"), QKeySequence(tr("Ctrl+F1")),
                    [this] { showAbout(m_document.devices(), this); });
+}
+
+void MainWindow::simplifyGraph() {
+    const auto files = m_document.files();
+    SimplifyOptions options;
+    options.files = files.get();
+    m_editor->attempt(tr("Cannot simplify the graph"), [&] {
+        Simplified simpler = simplify(m_document.graph(), options);
+        const bool isSimple = simpler.delta.empty();
+        m_editor->edit(std::move(simpler.delta));
+        for (const std::string& change : simpler.remarks) m_log->add(Severity::note, toQt(change));
+        if (!simpler.remarks.empty())
+            m_editor->say(toQt(simpler.remarks.front()));
+        else if (isSimple)
+            m_editor->say(tr("Nothing to simplify."));
+    });
 }
 
 void MainWindow::showManual() {

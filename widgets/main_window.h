@@ -109,6 +109,7 @@ private:
     void editSettings(SettingsPage page);
     void readSettings();
     static void reloadPalettes();
+    void simplifyGraph();
     void showManual();
     void showStop();
     void updateTitle();

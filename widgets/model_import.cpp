@@ -3,7 +3,9 @@
 #include "core/error.h"
 #include "formats/model_formats.h"
 #include "formats/project.h"
+#include "graph/difference.h"
 #include "widgets/busy_dialog.h"
+#include "widgets/settings.h"
 #include "widgets/text.h"
 
 #include <QCoreApplication>
@@ -37,7 +39,10 @@ std::shared_ptr<const QTemporaryDir> makeFolder() {
 bool isModel(const QString& path) { return modelFormatOf(toPath(path)) != nullptr; }
 
 OpenedModel readModel(const QString& model) {
-    const ImportedModel imported = importModel(toPath(model));
+    ImportedModel imported = importModel(toPath(model));
+    Simplified simpler;
+    // The nodes of a capture stand for lines of the program.
+    if (settings::simplifiesImports() && !isCapture(toPath(model))) simpler = simplifyImported(imported);
     OpenedModel out;
     out.folder = makeFolder();
     const QString project =
@@ -45,6 +50,12 @@ OpenedModel readModel(const QString& model) {
     saveImportedModel(imported, toPath(project));
     out.graph = loadProject(toPath(project));
     for (const std::string& remark : imported.remarks) out.remarks << toQt(remark);
+    for (const std::string& remark : simpler.remarks) out.simplifications << toQt(remark);
+    if (simpler.delta.empty()) return out;
+    // Saved like the model, so that its Files name the same tensor file.
+    imported.graph.apply(simpler.delta);
+    saveImportedModel(imported, toPath(project));
+    out.simplification = difference(out.graph, loadProject(toPath(project)), simpler.delta.title);
     return out;
 }
 

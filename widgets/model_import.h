@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph/graph.h"
+#include "graph/delta.h"
 
 #include <QString>
 #include <QStringList>
@@ -17,14 +17,16 @@ struct OpenedModel {
     Graph graph;
     /// Holds the large tensors, which the graph names relative to it, until the project has a folder.
     std::shared_ptr<const QTemporaryDir> folder;
-    QStringList remarks; ///< sentences: parts of the model that were changed on import
+    QStringList remarks;           ///< sentences: parts of the model that were changed on import
+    Delta simplification{};        ///< of the graph (graph/simplify.h); empty if there is none
+    QStringList simplifications{}; ///< sentences: what it changes
 };
 
 /// Whether a file is a model to import, by its extension.
 bool isModel(const QString& path);
 
-/// Reads a model; writes only to a new folder in the user's cache. Throws Error as importModel and
-/// saveImportedModel do.
+/// Reads a model; writes only to a new folder in the user's cache. Simplifies it if the settings say so,
+/// unless it is a capture. Throws Error as importModel and saveImportedModel do.
 OpenedModel readModel(const QString& model);
 
 /// The same on a thread of its own, while `parent` shows a busy dialog and repaints.

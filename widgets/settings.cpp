@@ -15,6 +15,7 @@ const QString kTheme = QStringLiteral("theme");
 const QString kEditor = QStringLiteral("editor");
 const QString kAutosaveSeconds = QStringLiteral("autosaveSeconds");
 const QString kRestore = QStringLiteral("restoreSession");
+const QString kSimplify = QStringLiteral("simplifyImports");
 const QString kThreads = QStringLiteral("threads");
 const QString kPolicy = QStringLiteral("policy");
 const QString kProfile = QStringLiteral("profile");
@@ -44,6 +45,9 @@ void setThreads(int count) { QSettings().setValue(kThreads, count); }
 
 bool restoresSession() { return QSettings().value(kRestore, true).toBool(); }
 void setRestoresSession(bool restores) { QSettings().setValue(kRestore, restores); }
+
+bool simplifiesImports() { return QSettings().value(kSimplify, true).toBool(); }
+void setSimplifiesImports(bool simplifies) { QSettings().setValue(kSimplify, simplifies); }
 
 Policy policy() {
     return Policy::parse(QSettings().value(kPolicy).toString().toStdString()).value_or(Policy::strict);

@@ -27,6 +27,10 @@ void setThreads(int count);
 bool restoresSession();
 void setRestoresSession(bool restores);
 
+/// Whether an imported model is simplified (graph/simplify.h).
+bool simplifiesImports();
+void setSimplifiesImports(bool simplifies);
+
 /// The policy of new graphs.
 Policy policy();
 void setPolicy(Policy policy);

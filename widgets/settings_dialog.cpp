@@ -49,6 +49,7 @@ struct General {
     QSpinBox* threads = new QSpinBox;
     QSpinBox* autosave = new QSpinBox;
     QLineEdit* editor = new QLineEdit;
+    QCheckBox* simplify = new QCheckBox(Words::tr("Simplify the graph"));
     QCheckBox* restore = new QCheckBox(Words::tr("Reopen the files of the last session"));
 
     explicit General(const ProfileLibrary& profiles) {
@@ -80,6 +81,10 @@ struct General {
         editor->setFixedWidth(kFieldWidth);
         editor->setToolTip(
             Words::tr("Command that opens a line of an imported program, such as: code -g %f:%l"));
+        simplify->setObjectName(QStringLiteral("settingsSimplify"));
+        simplify->setChecked(settings::simplifiesImports());
+        simplify->setToolTip(Words::tr("Computes constants and recognises ops that the model writes as "
+                                       "several ones. Undo gives the graph of the model."));
         restore->setObjectName(QStringLiteral("settingsRestore"));
         restore->setChecked(settings::restoresSession());
         auto* form = new QFormLayout(page);
@@ -93,6 +98,7 @@ struct General {
         form->addRow(Words::tr("CPU t&hreads (after restart)"), threads);
         form->addRow(Words::tr("&Autosave after"), autosave);
         form->addRow(Words::tr("&Editor for source lines"), editor);
+        form->addRow(Words::tr("On import"), simplify);
         form->addRow(Words::tr("On startup"), restore);
     }
 
@@ -108,6 +114,7 @@ struct General {
             settings::setAutosaveInterval(seconds);
         settings::setThreads(threads->value());
         settings::setEditor(editor->text());
+        settings::setSimplifiesImports(simplify->isChecked());
         settings::setRestoresSession(restore->isChecked());
     }
 };

@@ -2,10 +2,12 @@
 #include "graph/delta.h"
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
+#include "widgets/settings.h"
 
 #include <QDir>
 #include <QDropEvent>
 #include <QMimeData>
+#include <QPlainTextEdit>
 #include <QUrl>
 
 using namespace twb;
@@ -13,7 +15,7 @@ using namespace twb::test;
 
 namespace {
 
-/// y = Gemm(x, weight), with a weight large enough for a file of its own.
+/// y = Gemm(x, weight), with a weight large enough for a file of its own, and an Identity before y.
 Graph smallNetwork() {
     Graph graph;
     DeltaBuilder builder(graph, "make");
@@ -31,11 +33,13 @@ Graph smallNetwork() {
     const NodeId weight = add("Ones", "fc.weight", {{"shape", square}});
     const NodeId fc = add("Gemm", "/net/fc/Gemm", {});
     const NodeId relu = add("Relu", "/net/relu/Relu", {});
+    const NodeId same = add("Identity", "same", {});
     const NodeId y = add("Probe", "y", {});
     builder.connect({{x, 0}, {fc, 0}});
     builder.connect({{weight, 0}, {fc, 1}});
     builder.connect({{fc, 0}, {relu, 0}});
-    builder.connect({{relu, 0}, {y, 0}});
+    builder.connect({{relu, 0}, {same, 0}});
+    builder.connect({{same, 0}, {y, 0}});
     graph.apply(builder.take());
     return graph;
 }
@@ -114,6 +118,48 @@ private Q_SLOTS:
         QVERIFY(window->runs().result()->status == RunStatus::finished);
     }
 
+    void isSimplifiedInAStepOfItsOwn() {
+        const auto window = makeWindow();
+        QVERIFY(window->openFile(m_model));
+        Document& document = window->document();
+        QVERIFY(!document.graph().findByName("same"));
+        QCOMPARE(document.undoStack().undoText(), QStringLiteral("Simplify the import"));
+        const QString log = find<QPlainTextEdit>(*window, "log")->toPlainText();
+        QVERIFY2(log.contains(QStringLiteral("Simplified from ")), qPrintable(log));
+        QVERIFY2(log.contains(QStringLiteral(" that passed on an input unchanged")), qPrintable(log));
+        const Graph simpler = document.graph();
+        for (const bool isSimple : {false, true}) {
+            isSimple ? document.undoStack().redo() : document.undoStack().undo();
+            QCOMPARE(document.graph().findByName("same") == nullptr, isSimple);
+            QVERIFY(!document.analysis().hasErrors());
+            window->runs().run(1);
+            QVERIFY(waitForRun(*window));
+            QVERIFY(window->runs().result()->status == RunStatus::finished);
+        }
+        QVERIFY(document.graph() == simpler);
+        document.undoStack().undo();
+        QVERIFY(!document.undoStack().canUndo());
+    }
+
+    void isSimplifiedLaterIfTheSettingsSaySo() {
+        settings::setSimplifiesImports(false);
+        const auto window = makeWindow();
+        QVERIFY(window->openFile(m_model));
+        settings::setSimplifiesImports(true);
+        Document& document = window->document();
+        QVERIFY(document.graph().findByName("same"));
+        QVERIFY(!document.undoStack().canUndo());
+        const Position place = document.graph().findByName("y")->position;
+        QTest::keyClick(window.get(), Qt::Key_I, Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(!document.graph().findByName("same"));
+        QVERIFY(document.graph().findByName("y")->position == place);
+        QCOMPARE(document.undoStack().index(), 1);
+        action(*window, QStringLiteral("Simplify"))->trigger(); // nothing more to do
+        QCOMPARE(document.undoStack().index(), 1);
+        document.undoStack().undo();
+        QVERIFY(document.graph().findByName("same"));
+    }
+
     void isDroppedOnTheWindow() {
         const auto window = makeWindow();
         QMimeData data;
@@ -150,6 +196,7 @@ private Q_SLOTS:
     void parametersFoldAndUnfoldFromTheMenu() {
         const auto window = makeWindow();
         window->load(m_model);
+        const int steps = window->document().undoStack().index();
         QVERIFY(window->selectNode(QStringLiteral("/net/fc/Gemm")));
         QAction* fold = action(*window, QStringLiteral("Fold parameters into cards"));
         QAction* unfold = action(*window, QStringLiteral("Unfold parameters from cards"));
@@ -160,19 +207,20 @@ private Q_SLOTS:
         QVERIFY(fold->isEnabled() && !unfold->isEnabled());
         fold->trigger();
         QVERIFY(graph.findByName("fc.weight")->folded);
-        QCOMPARE(window->document().undoStack().index(), 2);
+        QCOMPARE(window->document().undoStack().index(), steps + 2);
     }
 
     void allOfItIsSentToAnotherLaneInOneStep() {
         const auto window = makeWindow();
         window->load(m_model);
         const Graph before = window->document().graph();
+        const int steps = window->document().undoStack().index();
         QCOMPARE(before.lanes().size(), std::size_t{1});
         action(*window, QStringLiteral("New cuda:0 lane"))->trigger(); // without a selection, all nodes move
         const Graph& graph = window->document().graph();
         QCOMPARE(graph.lanes().size(), std::size_t{2});
         for (const Node& node : graph.nodes()) QCOMPARE(graph.deviceOf(node), Device::cuda(0));
-        QCOMPARE(window->document().undoStack().index(), 1);
+        QCOMPARE(window->document().undoStack().index(), steps + 1);
         // Moves one op back, together with its parameter.
         QVERIFY(window->selectNode(QStringLiteral("/net/fc/Gemm")));
         action(*window, QStringLiteral("cpu"))->trigger();

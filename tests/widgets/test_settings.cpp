@@ -106,6 +106,7 @@ private Q_SLOTS:
             threads->selectAll();
             QTest::keyClicks(threads, QStringLiteral("3"));
             QTest::keyClick(find<QCheckBox>(dialog, "settingsRestore"), Qt::Key_Space);
+            QTest::keyClick(find<QCheckBox>(dialog, "settingsSimplify"), Qt::Key_Space);
         });
         openSettings(hand);
         QVERIFY(answer.answered());
@@ -114,6 +115,7 @@ private Q_SLOTS:
         QCOMPARE(settings::threads(), 3);
         QCOMPARE(settings::autosaveInterval(), std::chrono::milliseconds(30'000));
         QVERIFY(!settings::restoresSession());
+        QVERIFY(!settings::simplifiesImports());
         hand.key(Qt::Key_N, Qt::ControlModifier);
         QCOMPARE(hand.graph().info().policy, Policy::implicit);
         QVERIFY(!hand.document.isModified());

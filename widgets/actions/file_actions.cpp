@@ -96,6 +96,8 @@ struct FileActions::OpenedFile {
     Graph graph;
     std::shared_ptr<const QTemporaryDir> folder; ///< of a model's tensors; null for a project
     QStringList remarks;
+    Delta simplification;
+    QStringList simplifications;
 };
 
 FileActions::OpenedFile FileActions::readFile(const QString& path) {
@@ -106,6 +108,8 @@ FileActions::OpenedFile FileActions::readFile(const QString& path) {
         file.graph = std::move(model.graph);
         file.folder = std::move(model.folder);
         file.remarks = std::move(model.remarks);
+        file.simplification = std::move(model.simplification);
+        file.simplifications = std::move(model.simplifications);
     } else {
         file.graph = loadProject(std::filesystem::path(file.path.toStdU16String()));
     }
@@ -120,9 +124,11 @@ void FileActions::showFile(OpenedFile file) {
                           std::move(file.folder), file.path);
     else
         m_document.setGraph(std::move(file.graph), file.path, info.absolutePath());
-    m_canvas.navigator().zoomToFit();
     m_log.add(Severity::note, tr("Opened %1").arg(QDir::toNativeSeparators(file.path)));
     for (const QString& remark : file.remarks) m_log.add(Severity::warning, remark);
+    m_editor.edit(std::move(file.simplification));
+    for (const QString& change : file.simplifications) m_log.add(Severity::note, change);
+    m_canvas.navigator().zoomToFit();
 }
 
 QStringList FileActions::load(const QString& path) {
