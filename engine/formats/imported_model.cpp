@@ -148,8 +148,10 @@ Simplified simplifyImported(ImportedModel& model) {
 
 void dropUnreadTensors(ImportedModel& model) {
     std::set<std::string> named;
-    for (const Node& node : model.graph.nodes())
-        if (node.op == "File" && node.attributes.has("path")) named.insert(node.attributes.text("path"));
+    for (const Node& node : model.graph.nodes()) {
+        const AttributeValue* path = node.op == "File" ? node.attributes.find("path") : nullptr;
+        if (const auto* text = path ? std::get_if<std::string>(path) : nullptr) named.insert(*text);
+    }
     std::erase_if(model.tensors, [&](const auto& tensor) { return !named.contains(tensor.first); });
 }
 

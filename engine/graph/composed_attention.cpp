@@ -79,6 +79,11 @@ struct Flat {
     std::int64_t heads = 0;
 };
 
+/// Whether a Reshape from or to three axes keeps the first two; if one of both is kept, so is the other one.
+bool keepsRows(const OpMatcher& match, PortRef before, PortRef after) {
+    return match.known().isSameSize(before, 0, after, 0) || match.known().isSameSize(before, 1, after, 1);
+}
+
 /// The tensor of which `output` shows the heads: a Reshape to (batch, length, heads, size), then a Transpose
 /// with `order`.
 std::optional<Flat> flatten(const OpMatcher& match, const Node* transpose, const Axes& order,
@@ -92,8 +97,7 @@ std::optional<Flat> flatten(const OpMatcher& match, const Node* transpose, const
     const Shape& a = flat->shape;
     const Shape& b = split->shape;
     const bool isSplit = a[2] != kUnknownDim && b[2] > 0 && b[3] > 0 && a[2] == b[2] * b[3];
-    const bool keepsRows = (a[0] == b[0] && a[0] != kUnknownDim) || (a[1] == b[1] && a[1] != kUnknownDim);
-    if (!isSplit || !keepsRows) return std::nullopt;
+    if (!isSplit || !keepsRows(match, *from, {reshape->id, 0})) return std::nullopt;
     inner.insert({transpose->id, reshape->id});
     return Flat{*from, b[2]};
 }
@@ -108,11 +112,13 @@ bool replaceFlat(OpMatcher& match, const Node& product, const Parts& parts, Comp
     const Node* transpose = match.onlyReader(product, "Transpose");
     const Node* reshape = transpose ? match.onlyReader(*transpose, "Reshape") : nullptr;
     if (!reshape || permutation(match, *transpose) != Axes{0, 2, 1, 3}) return false;
-    const TensorType* split = match.type(PortRef{transpose->id, 0});
-    const TensorType* flat = match.type(PortRef{reshape->id, 0});
-    if (!split || !flat || !split->isKnown() || flat->shape.rank() != 3) return false;
-    const Shape& s = split->shape;
-    if (!(flat->shape == Shape{s[0], s[1], s[2] * s[3]})) return false;
+    const PortRef split{transpose->id, 0};
+    const PortRef joined{reshape->id, 0};
+    const TensorType* from = match.type(split);
+    const TensorType* to = match.type(joined);
+    if (!from || !to || to->shape.rank() != 3 || to->shape[2] == kUnknownDim || from->shape[2] <= 0 ||
+        to->shape[2] != from->shape[2] * from->shape[3] || !keepsRows(match, split, joined))
+        return false;
     found.inner.insert({product.id, transpose->id});
     found.last = reshape->id;
     found.attributes.set("q_num_heads", q->heads);

@@ -2,12 +2,12 @@
 
 #include "core/error.h"
 #include "graph/bodies.h"
+#include "graph/unknown_element.h"
 #include "ops/input_errors.h"
 #include "ops/opaque.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <span>
 #include <string_view>
 
@@ -16,8 +16,6 @@ namespace {
 
 /// Of all values together; further ones are not computed.
 constexpr double kMostComputedBytes = 256e6;
-/// An unknown element in a list of sizes, while an op moves it.
-constexpr std::int64_t kUnknownElement = std::numeric_limits<std::int64_t>::min();
 
 template <std::size_t N> bool isAmong(std::string_view name, const std::array<std::string_view, N>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -96,7 +94,7 @@ void KnownTensors::learn(const Node& node) {
     compute(node, facts);
 }
 
-void KnownTensors::inferTypes(const Node& node, Facts& facts) const {
+void KnownTensors::inferTypes(const Node& node, Facts& facts) {
     if (auto types = infer(*facts.op, facts.attributes, m_graph.inputs(node.id)))
         facts.types.assign(types->begin(), types->end());
     if (facts.types.empty()) return;
@@ -108,13 +106,15 @@ void KnownTensors::inferTypes(const Node& node, Facts& facts) const {
     if (node.op == "Batches") // the rows of a batch are a setting
         for (auto& type : facts.types)
             if (type && type->shape.rank() > 0) type->shape[0] = kUnknownDim;
-    // A Reshape whose shape is known in part.
-    const auto shape = node.op == "Reshape" ? m_graph.sourceOf({node.id, 1}) : std::nullopt;
-    const auto wanted = shape && !first->isKnown() ? sizes(*shape) : std::nullopt;
-    if (wanted && static_cast<int>(wanted->size()) == first->shape.rank())
+    for (const auto& type : facts.types)
+        facts.sizeIds.emplace_back(type ? static_cast<std::size_t>(type->shape.rank()) : 0, 0);
+    if (facts.op->role == OpRole::source) {
         for (int axis = 0; axis < first->shape.rank(); ++axis)
-            if (const std::int64_t size = (*wanted)[static_cast<std::size_t>(axis)]; size > 0)
-                first->shape[axis] = size;
+            if (first->shape[axis] == kUnknownDim)
+                facts.sizeIds[0][static_cast<std::size_t>(axis)] = ++m_sizeIds;
+        return;
+    }
+    identifySizes(node, facts);
 }
 
 std::optional<std::vector<TensorType>>
@@ -172,7 +172,7 @@ void KnownTensors::compute(const Node& node, Facts& facts) {
         }
         if (!isConstant(*from)) return;
         const Facts& source = *find(from->node);
-        if (!source.isUnknown.empty()) return;
+        if (source.isPartial) return;
         facts.storedBytes += source.storedBytes;
     }
     try {
@@ -208,7 +208,7 @@ bool KnownTensors::computeSizes(const Node& node, Facts& facts) const {
         if (!in || in->isKnown()) return false;
         Shape marked = in->shape;
         for (int axis = 0; axis < marked.rank(); ++axis)
-            if (marked[axis] == kUnknownDim) marked[axis] = kUnknownElement;
+            if (marked[axis] == kUnknownDim) marked[axis] = kUnknownElement + sizeId(sources[0], axis);
         inputs.push_back({nullptr, in->dtype, marked, {}});
         isPartial = true;
     } else if (movesElements(op)) {
@@ -217,7 +217,7 @@ bool KnownTensors::computeSizes(const Node& node, Facts& facts) const {
             if (!sources[port]) continue;
             if (!isConstant(*sources[port])) return false;
             const Facts& source = *find(sources[port]->node);
-            if (source.isUnknown.empty()) {
+            if (!source.isPartial) {
                 const Tensor* known = value(*sources[port]);
                 if (!known) return false;
                 view = known->view();
@@ -234,13 +234,11 @@ bool KnownTensors::computeSizes(const Node& node, Facts& facts) const {
         const std::array<TensorView, 1> outputs{result.view()};
         op.kernel({inputs, outputs, facts.attributes, m_files});
         const std::span<const std::int64_t> elements = result.values<std::int64_t>();
-        for (const std::int64_t element : elements) facts.isUnknown.push_back(element == kUnknownElement);
-        if (std::find(facts.isUnknown.begin(), facts.isUnknown.end(), true) == facts.isUnknown.end())
-            facts.isUnknown.clear();
+        facts.isPartial = std::any_of(elements.begin(), elements.end(), isUnknownElement);
         facts.value = std::move(result);
         facts.isConstant = true;
     } catch (const Error&) {
-        facts.isUnknown.clear();
+        facts.isPartial = false; // the run reports it
     }
     return true;
 }
@@ -269,7 +267,7 @@ const TensorType* KnownTensors::type(PortRef output) const noexcept {
 const Tensor* KnownTensors::value(PortRef output) const {
     if (!isConstant(output)) return nullptr;
     const Facts& facts = *find(output.node);
-    if (!facts.isUnknown.empty()) return nullptr;
+    if (facts.isPartial) return nullptr;
     if (!facts.value) {
         try {
             Tensor read = Tensor::onHost(*facts.types[0]);
@@ -288,16 +286,6 @@ std::optional<double> KnownTensors::number(PortRef output) const {
     if (!known || !known->isKnown() || known->shape.elementCount() != 1) return std::nullopt;
     const Tensor* tensor = value(output);
     return tensor ? std::optional(tensor->at(0)) : std::nullopt;
-}
-
-std::optional<std::vector<std::int64_t>> KnownTensors::sizes(PortRef output) const {
-    if (!isConstant(output)) return std::nullopt;
-    const Facts& facts = *find(output.node);
-    if (facts.isUnknown.empty() || facts.types[0]->shape.rank() != 1) return std::nullopt;
-    std::vector<std::int64_t> out = facts.value.toIntegers();
-    for (std::size_t i = 0; i < out.size(); ++i)
-        if (facts.isUnknown[i]) out[i] = kUnknownDim;
-    return out;
 }
 
 double KnownTensors::storedBytes(PortRef output) const noexcept {

@@ -33,9 +33,11 @@ public:
     const Tensor* value(PortRef output) const;
     /// The element of a known tensor that has only one.
     std::optional<double> number(PortRef output) const;
-    /// A list of sizes of which some, but not all, elements are known. The others are kUnknownDim, as is a
-    /// size that Reshape computes itself.
-    std::optional<std::vector<std::int64_t>> sizes(PortRef output) const;
+    /// Whether two sizes are equal in every run; an unknown one may stem from the same free axis.
+    bool isSameSize(PortRef a, int axisOfA, PortRef b, int axisOfB) const noexcept;
+    /// For a Reshape whose shape is known in part: the same shape with the unknown sizes as 0 (the input's)
+    /// and -1. Nothing if those do not suffice.
+    std::optional<std::vector<std::int64_t>> shapeOfReshape(NodeId node) const;
     /// Bytes of the Constants and Files from which a known tensor is computed.
     double storedBytes(PortRef output) const noexcept;
 
@@ -53,13 +55,20 @@ private:
         Attributes attributes;
         bool sound = false; ///< attributes are complete
         std::vector<std::optional<TensorType>> types;
-        bool isConstant = false;     ///< output 0 has a known value, which may be computed already
-        mutable Tensor value;        ///< of output 0
-        std::vector<bool> isUnknown; ///< by element of `value`, for a list of sizes; empty: all are known
+        /// By output and axis: which unknown sizes are equal. Unknown sizes with one id above 0 are.
+        std::vector<std::vector<int>> sizeIds;
+        bool isConstant = false; ///< output 0 has a known value, which may be computed already
+        mutable Tensor value;    ///< of output 0
+        bool isPartial = false;  ///< `value` is a list of sizes of which some are unknown
         double storedBytes = 0;
     };
     void learn(const Node& node);
-    void inferTypes(const Node& node, Facts& facts) const;
+    void inferTypes(const Node& node, Facts& facts);
+    void identifySizes(const Node& node, Facts& facts) const;
+    void inferReshape(const Node& node, Facts& facts) const;
+    int sizeId(std::optional<PortRef> output, int axis) const noexcept;
+    int broadcastId(const Node& node, int axisFromEnd) const;
+    std::optional<std::vector<std::int64_t>> hostList(const Node& node, const Facts& facts, int port) const;
     void compute(const Node& node, Facts& facts);
     bool computeSizes(const Node& node, Facts& facts) const;
     const Facts* find(NodeId node) const noexcept;
@@ -69,6 +78,7 @@ private:
     const TensorFiles* m_files;
     const FreeAxes& m_free;
     std::unordered_map<NodeId, Facts> m_facts;
+    int m_sizeIds = 0;     ///< the last id
     double m_computed = 0; ///< bytes of the values
 };
 

@@ -163,7 +163,7 @@ private:
     void visit(const Node& node) {
         const Op* op = findOp(node.op);
         const bool isRead = m_readers.contains(node.id);
-        const bool isFree = !m_bodies.around(node.id) && !hasEffect(node, op);
+        const bool isFree = mayChange(node);
         if (isFree && !isRead && !m_of.m_results.contains(node.id)) {
             m_rewrite.remove(node.id);
             ++m_of.m_counts.unread;
@@ -177,6 +177,11 @@ private:
         }
         for (std::size_t port = 0; port < m_graph.inputs(node.id).size(); ++port)
             if (const auto from = m_rewrite.sourceOf({node.id, static_cast<std::int32_t>(port)})) read(*from);
+    }
+
+    /// Outside bodies, with known attributes, and without an effect of its own.
+    bool mayChange(const Node& node) const {
+        return !m_bodies.around(node.id) && !hasEffect(node, findOp(node.op)) && m_known.attributes(node.id);
     }
 
     void read(PortRef output) { m_readers[output.node].insert(output.port); }
@@ -227,18 +232,9 @@ private:
             if (const Tensor* known = m_known.value(*inputs[port]))
                 value = attributeOf(*attribute, *known);
             else if (op.name == "Reshape")
-                value = partOfShape(*inputs[port]);
+                value = m_known.shapeOfReshape(node.id);
             if (value) setAttribute(node, op, static_cast<std::int32_t>(port), spec.name, *value);
         }
-    }
-
-    /// A shape with one unknown size, which Reshape computes.
-    std::optional<AttributeValue> partOfShape(PortRef shape) const {
-        auto sizes = m_known.sizes(shape);
-        if (!sizes || std::count(sizes->begin(), sizes->end(), kUnknownDim) != 1 ||
-            std::find(sizes->begin(), sizes->end(), 0) != sizes->end())
-            return std::nullopt;
-        return std::move(*sizes);
     }
 
     void setAttribute(const Node& node, const Op& op, std::int32_t port, const std::string& name,
@@ -307,7 +303,9 @@ private:
             std::int64_t axis = 0;
             return attributes.has("perm") && all("perm", [&](std::int64_t of) { return of == axis++; });
         }
-        if (!isAmong(op.name, kSameIfEqual) || !(*in == *out) || !in->isKnown()) return false;
+        if (!isAmong(op.name, kSameIfEqual) || in->shape.rank() != out->shape.rank()) return false;
+        for (int axis = 0; axis < in->shape.rank(); ++axis)
+            if (!m_known.isSameSize(from, axis, {node.id, 0}, axis)) return false;
         if (op.name == "Slice") return all("steps", [](std::int64_t step) { return step > 0; });
         if (op.name == "Pad") return all("pads", [](std::int64_t pad) { return pad == 0; });
         return true;
@@ -318,8 +316,8 @@ private:
         const auto from = m_rewrite.sourceOf({node.id, 0});
         const Node* inner = from && from->port == 0 ? m_graph.find(from->node) : nullptr;
         const auto source = inner ? m_graph.sourceOf({inner->id, 0}) : std::nullopt;
-        if (!source || m_graph.outgoing(inner->id).size() != 1 || m_bodies.around(inner->id) ||
-            hasEffect(*inner, findOp(inner->op)) || inner->lane != node.lane || !isOnLaneOf(*inner, *source))
+        if (!source || m_graph.outgoing(inner->id).size() != 1 || !mayChange(*inner) ||
+            inner->lane != node.lane || !isOnLaneOf(*inner, *source))
             return;
         Node after = m_rewrite.node(node.id);
         if (node.op == "Reshape" && reshapes(inner->op)) {

@@ -215,22 +215,36 @@ private Q_SLOTS:
     }
 
     void freeAxesStayFree() {
-        Model m; // the batch is free: x.reshape(x.shape[0], 4, 6), and y multiplied by its size
-        const NodeId shape = m.op("Shape", {m.x});
-        const NodeId batch = m.op("Gather", {shape, m.integers({0})});
-        const NodeId rest = m.op("Gather", {shape, m.integers({2})}); // 8
-        const NodeId wanted = m.op("Concat", {batch, m.integers({3}), rest}, {{"axis", std::int64_t{0}}});
-        const NodeId reshaped = m.op("Reshape", {m.op("Relu", {m.x}), wanted});
-        const NodeId factor = m.op("Cast", {batch}, {{"to", std::string("f32")}});
-        m.probe(m.op("Mul", {reshaped, factor}));
+        Model m; // the batch is free
+        const NodeId x = m.op("Relu", {m.x});
+        const NodeId shape = m.op("Shape", {x});
+        const auto size = [&](std::int64_t axis) { return m.op("Gather", {shape, m.integers({axis})}); };
+        const auto reshaped = [&](const Inputs& sizes) {
+            const NodeId wanted = m.op("Concat", sizes, {{"axis", std::int64_t{0}}});
+            return m.op("Reshape", {x, wanted});
+        };
+        const NodeId swapped = reshaped({size(0), size(2), m.integers({3})});
+        const NodeId split = reshaped({size(0), m.integers({3}), m.integers({2}), m.integers({-1})});
+        const NodeId joined = reshaped({m.integers({24}), size(0)});
+        const NodeId same = reshaped({size(0), size(1), size(2)});
+        const NodeId factor = m.op("Cast", {size(0)}, {{"to", std::string("f32")}});
+        m.probe(m.op("Mul", {swapped, factor}), "swapped");
+        m.probe(m.op("Neg", {split}), "split");
+        m.probe(m.op("Neg", {joined}), "joined");
+        m.probe(m.op("Neg", {same}), "same");
         SimplifyOptions options;
         options.free = {{m.x, 0}};
         const Graph after = simplified(m.graph(), options);
         QCOMPARE(difference(m.graph(), after), QString());
-        QCOMPARE(count(after, "Shape"), 1);
+        QCOMPARE(count(after, "Shape"), 1); // of the factor
         QCOMPARE(count(after, "Concat"), 0);
-        for (const Node& node : after.nodes())
-            if (node.op == "Reshape") QCOMPARE(node.attributes.integers("shape"), (Ints{-1, 3, 8}));
+        const auto shapeOf = [&](NodeId reshape) {
+            return after.find(reshape)->attributes.integers("shape");
+        };
+        QCOMPARE(shapeOf(swapped), (Ints{0, 8, 3}));
+        QCOMPARE(shapeOf(split), (Ints{0, 3, 2, 4}));
+        QCOMPARE(shapeOf(joined), (Ints{24, -1}));
+        QVERIFY(!after.find(same));
         const auto larger = [&](Graph graph) {
             DeltaBuilder builder(graph, "batch");
             builder.setAttribute(m.x, "shape", Ints{5, 3, 8});
@@ -240,6 +254,57 @@ private Q_SLOTS:
         QCOMPARE(difference(larger(m.graph()), larger(after)), QString());
         // With a fixed batch nothing of it stays.
         QCOMPARE(count(simplified(m.graph()), "Shape"), 0);
+    }
+
+    /// The size of one free axis must not be taken for that of another one.
+    void freeAxesAreToldApart() {
+        Model m({2, 2, 8});
+        const NodeId shape = m.op("Shape", {m.x});
+        const auto size = [&](std::int64_t axis) { return m.op("Gather", {shape, m.integers({axis})}); };
+        const auto reshaped = [&](NodeId a, NodeId b, NodeId c) {
+            return m.op("Reshape", {m.x, m.op("Concat", {a, b, c}, {{"axis", std::int64_t{0}}})});
+        };
+        const NodeId straight = reshaped(size(0), size(1), m.integers({-1}));
+        const NodeId swapped = reshaped(size(1), size(0), m.integers({-1}));
+        const NodeId twice = reshaped(size(0), size(0), m.integers({-1}));
+        for (const auto& [name, at] :
+             {std::pair{"straight", straight}, {"swapped", swapped}, {"twice", twice}})
+            m.probe(m.op("Neg", {at}), name);
+        SimplifyOptions options;
+        options.free = {{m.x, 0}, {m.x, 1}};
+        const Graph after = simplified(m.graph(), options);
+        QVERIFY(!after.find(straight));
+        QVERIFY(after.sourceOf({swapped, 1}) && after.sourceOf({twice, 1}));
+        const auto with = [&](Graph graph, std::int64_t a, std::int64_t b) {
+            DeltaBuilder builder(graph, "sizes");
+            builder.setAttribute(m.x, "shape", Ints{a, b, 8});
+            graph.apply(builder.take());
+            return graph;
+        };
+        QCOMPARE(difference(with(m.graph(), 4, 8), with(after, 4, 8)), QString());
+    }
+
+    void attentionOfAFreeBatchAndLength() {
+        Model m({2, 5, 12});
+        const auto part = [&](const char* op) {
+            const NodeId at = m.op(op, {m.x});
+            const NodeId shape = m.op("Shape", {at});
+            const auto size = [&](std::int64_t axis) { return m.op("Gather", {shape, m.integers({axis})}); };
+            const Inputs sizes{size(0), size(1), m.integers({3}), m.integers({4})};
+            const NodeId wanted = m.op("Concat", sizes, {{"axis", std::int64_t{0}}});
+            return m.op("Transpose", {m.op("Reshape", {at, wanted})}, {{"perm", Ints{0, 2, 1, 3}}});
+        };
+        const NodeId k = m.op("Transpose", {part("Sin")}, {{"perm", Ints{0, 1, 3, 2}}});
+        const NodeId scores = m.op("Div", {m.op("MatMul", {part("Tanh"), k}), m.number(2)});
+        NodeId y = m.op("MatMul", {m.op("Softmax", {scores}), part("Cos")});
+        y = m.op("Transpose", {y}, {{"perm", Ints{0, 2, 1, 3}}});
+        m.probe(m.op("Reshape", {y, m.integers({0, 0, 12})}));
+        SimplifyOptions options;
+        options.free = {{m.x, 0}, {m.x, 1}};
+        const Graph after = simplified(m.graph(), options);
+        QCOMPARE(after.nodes().size(), std::size_t{6});
+        QCOMPARE(count(after, "Attention"), 1);
+        QCOMPARE(difference(m.graph(), after), QString());
     }
 
     void randomNumbersAndInputsAreNotConstants() {

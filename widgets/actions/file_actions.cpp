@@ -133,7 +133,7 @@ void FileActions::showFile(OpenedFile file) {
 
 QStringList FileActions::load(const QString& path) {
     OpenedFile file = readFile(path);
-    const QStringList remarks = file.remarks;
+    QStringList remarks = file.remarks;
     showFile(std::move(file));
     return remarks;
 }
