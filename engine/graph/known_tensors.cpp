@@ -16,6 +16,8 @@ namespace {
 
 /// Of all values together; further ones are not computed.
 constexpr double kMostComputedBytes = 256e6;
+/// Of all computations together: a model must not make its import take long.
+constexpr double kMostFlops = 2e9;
 
 template <std::size_t N> bool isAmong(std::string_view name, const std::array<std::string_view, N>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -161,12 +163,14 @@ void KnownTensors::compute(const Node& node, Facts& facts) {
     }
     if (!isFunction(op) || m_computed > kMostComputedBytes || computeSizes(node, facts)) return;
     std::vector<TensorView> inputs;
+    std::vector<TensorType> types;
     for (const auto& from : m_graph.inputs(node.id)) {
         TensorView& view = inputs.emplace_back();
+        const TensorType* in = from ? this->type(*from) : nullptr;
+        if (from && (!in || !in->isKnown())) return;
+        types.push_back(from ? *in : TensorType{DType::f32, Shape{0}});
         if (!from) continue;
         if (op.readsTypesOnly) {
-            const TensorType* in = this->type(*from);
-            if (!in || !in->isKnown()) return;
             view = {nullptr, in->dtype, in->shape, denseStrides(in->shape)};
             continue;
         }
@@ -176,6 +180,9 @@ void KnownTensors::compute(const Node& node, Facts& facts) {
         facts.storedBytes += source.storedBytes;
     }
     try {
+        const double flops = costOf(op, types, std::span(&type, 1), facts.attributes).flops;
+        if (m_flops + flops > kMostFlops) return;
+        m_flops += flops;
         if (!op.readsTypesOnly)
             for (std::size_t port = 0; port < inputs.size(); ++port) {
                 const auto& from = m_graph.inputs(node.id)[port];

@@ -21,8 +21,8 @@ using FreeAxes = std::set<std::pair<NodeId, int>>;
 /// bodies of control ops and their results are not known.
 class KnownTensors {
 public:
-    /// Linear in nodes and edges; computes the constant tensors with up to kMostBytes. `files` may be null.
-    /// Both arguments must outlive the object.
+    /// Linear in nodes and edges. Computes the constant tensors with up to kMostBytes, as far as that is
+    /// quick. `files` may be null. All arguments must outlive the object.
     KnownTensors(const Graph& graph, const TensorFiles* files, const FreeAxes& free);
 
     /// Complete; null for an unknown op or faulty attributes.
@@ -80,6 +80,7 @@ private:
     std::unordered_map<NodeId, Facts> m_facts;
     int m_sizeIds = 0;     ///< the last id
     double m_computed = 0; ///< bytes of the values
+    double m_flops = 0;    ///< of the computations
 };
 
 /// The nodes so that each one comes after its inputs; nodes on cycles, and nodes after them, are left out.

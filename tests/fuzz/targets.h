@@ -30,6 +30,13 @@ inline void require(bool holds, const char* promise) {
     std::abort();
 }
 
+inline void simplified(const Graph& graph, const Simplified& simpler) {
+    Graph now = graph;
+    now.apply(simpler.delta);
+    now.apply(simpler.delta.inverse());
+    require(now == graph, "a simplification can be undone");
+}
+
 /// True if the bytes are a project.
 inline bool project(std::string_view bytes) {
     Graph graph;
@@ -45,6 +52,7 @@ inline bool project(std::string_view bytes) {
     require(back == graph, "what was saved reads back as the same graph");
     require(toProjectText(back) == text, "saving twice gives the same bytes");
     analyze(graph, DeviceMap(), graph.info().policy, nullptr);
+    simplified(graph, simplify(graph, {}));
     return true;
 }
 
@@ -129,6 +137,7 @@ inline bool onnxModel(std::string_view bytes) {
     const Graph back = parseProject(toProjectText(model.graph), "saved");
     require(back == model.graph, "an imported graph saves and reads back as the same");
     analyze(model.graph, DeviceMap(), Policy::strict, makeMemoryFiles(model.tensors).get());
+    simplified(model.graph, simplifyImported(model));
     return true;
 }
 
@@ -146,6 +155,7 @@ inline bool pt2(std::string_view bytes, const std::filesystem::path& file) {
     const Graph back = parseProject(toProjectText(model.graph), "saved");
     require(back == model.graph, "an imported graph saves and reads back as the same");
     analyze(model.graph, DeviceMap(), Policy::strict, makeMemoryFiles(model.tensors).get());
+    simplified(model.graph, simplifyImported(model));
     return true;
 }
 

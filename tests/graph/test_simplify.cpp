@@ -349,6 +349,19 @@ private Q_SLOTS:
         QCOMPARE(count(simplified(kept.graph()), "Expand"), 2); // nowhere to hold them
     }
 
+    void longComputationsAreLeftToTheRun() {
+        Model m;
+        const auto square = [&](std::int64_t size) {
+            return m.op("Ones", {}, {{"shape", Ints{size, size}}});
+        };
+        const auto mean = [&](NodeId a, NodeId b) { return m.op("ReduceMean", {m.op("MatMul", {a, b})}); };
+        m.probe(mean(square(1024), square(1024)), "large"); // 2 GFLOP
+        m.probe(mean(square(20), square(20)), "small");
+        const Graph after = simplified(m.graph());
+        QCOMPARE(count(after, "MatMul"), 1);
+        QCOMPARE(difference(m.graph(), after), QString());
+    }
+
     // Nodes that do nothing
 
     void nodesThatPassTheirInputOnGo() {
