@@ -1,8 +1,8 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/activation_functions.h"
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
-#include "ops/gradient.h"
 #include "ops/schema.h"
 #include "ops/unary_kernels.h"
 
@@ -124,6 +124,24 @@ void swishGradient(GradientContext& g) {
     const double alpha = g.attributes().number("alpha");
     const GraphTensor gate = apply("Sigmoid", {g.input() * alpha});
     g.give(0, g.gradient() * (gate + alpha * g.output() * (1 - gate)));
+}
+
+void inferSwiGlu(InferContext& ctx) {
+    const TensorType& a = *ctx.input(0);
+    const Shape& b = ctx.input(1)->shape;
+    if (a.shape.rank() != b.rank() || (a.shape.isKnown() && b.isKnown() && a.shape != b))
+        ctx.fail("shape-mismatch", 1,
+                 fmt::format("the gate and the value of SwiGLU must have the same shape, but have {} and {}",
+                             a.shape.toTorchString(), b.toTorchString()));
+    ctx.output(0, a.shape.isKnown() ? a : *ctx.input(1));
+}
+
+void swiGluKernel(const KernelContext& ctx) {
+    const element::SwiGlu f{ctx.attributes.number("alpha")};
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], f);
+    });
 }
 
 void hardSwishGradient(GradientContext& g) {
@@ -251,17 +269,15 @@ void addExponentialUnits(std::vector<Op>& table) {
                        numberAttribute("gamma", 1.05070102214813232421875, "Factor of everything")};
     table.push_back(std::move(selu));
 
-    Op celu = makeActivation("Celu", 12, "Continuously differentiable exponential linear unit",
+    Op celu = makeActivation("Celu", 28, "Continuously differentiable exponential linear unit",
                              "Y = max(0, X) + min(0, alpha · (e ^ (X / alpha) − 1))", 13,
-                             alphaKernel<element::Celu>);
+                             viaFloat<alphaKernel<element::Celu>>);
     celu.element = {"Celu", {"alpha"}};
     celu.torch = "F.celu({0}, {alpha})";
     celu.gradient = [](GradientContext& g) {
         g.give(0, where(g.input() > 0, g.gradient(),
                         g.gradient() * (g.output() / g.attributes().number("alpha") + 1)));
     };
-    celu.inputs[0].types = DTypeSet{DType::f32};
-    celu.outputs[0].types = DTypeSet{DType::f32};
     celu.attributes = {numberAttribute("alpha", 1, "Results approach −alpha")};
     table.push_back(std::move(celu));
 
@@ -283,13 +299,30 @@ void addExponentialUnits(std::vector<Op>& table) {
     table.back().element = {"Mish"};
     table.back().torch = "F.mish({0})";
     table.back().gradient = mishGradient;
-    // In ONNX since opset 24.
     Op swish = makeActivation("Swish", 24, "Smooth activation; with alpha 1 PyTorch's SiLU",
                               "Y = X · sigmoid(alpha · X)", 14, viaFloat<alphaKernel<element::Swish>>);
     swish.element = {"Swish", {"alpha"}};
     swish.gradient = swishGradient;
     swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
     table.push_back(std::move(swish));
+
+    Op gated = makeOp("SwiGLU", "Activation", 28, "A tensor that another one gates through Swish",
+                      "Y = A · sigmoid(alpha · A) · B");
+    gated.inputs = {port("A", "gate", kFloats, "T"), port("B", "value", kFloats, "T")};
+    gated.outputs = {port("Y", "", kFloats, "T")};
+    gated.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
+    gated.inPlace = {0, 1};
+    gated.tolerance = {1e-6, 1e-6};
+    gated.infer = inferSwiGlu;
+    gated.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                    const Attributes&) { return streamingCost(inputs, outputs, 15); };
+    gated.kernel = viaFloat<swiGluKernel>;
+    gated.gradient = [](GradientContext& g) {
+        differentiate(g, [](GradientContext& inside) -> std::vector<GraphTensor> {
+            return {apply("Swish", {inside.input(0)}, inside.attributes()) * inside.input(1)};
+        });
+    };
+    table.push_back(std::move(gated));
 
     Op hardSigmoid = makeActivation("HardSigmoid", 22, "Piecewise linear approximation of Sigmoid",
                                     "Y = max(0, min(1, alpha · X + beta))", 4, viaFloat<hardSigmoidKernel>);

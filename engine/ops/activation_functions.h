@@ -80,6 +80,12 @@ struct Swish {
     }
 };
 
+/// swish(a) · b, Shazeer: GLU Variants Improve Transformer (2020).
+struct SwiGlu {
+    double alpha;
+    template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const { return Swish{alpha}(a)*b; }
+};
+
 struct ThresholdedRelu {
     double alpha;
     template <class T> TWB_HOST_DEVICE T operator()(T x) const {

@@ -7,6 +7,8 @@
 #include "ops/gradient.h"
 #include "ops/schema.h"
 
+#include <fmt/format.h>
+
 namespace twb {
 namespace {
 
@@ -15,6 +17,25 @@ void inferCast(InferContext& ctx) { ctx.output(0, {dtypeOf(ctx.attributes(), "to
 void inferCastLike(InferContext& ctx) { ctx.output(0, {ctx.input(1)->dtype, ctx.input(0)->shape}); }
 
 void castKernel(const KernelContext& ctx) { convertElements(ctx.inputs[0], ctx.outputs[0]); }
+
+void inferBitCast(InferContext& ctx) {
+    const TensorType& x = *ctx.input(0);
+    const DType to = dtypeOf(ctx.attributes(), "to");
+    if (sizeOf(to) != sizeOf(x.dtype))
+        ctx.fail("attribute", -1,
+                 fmt::format("BitCast keeps the bits of each element, but an element of {} has {} bits and "
+                             "one of {} has {}; choose a dtype of the same size",
+                             name(x.dtype), 8 * sizeOf(x.dtype), name(to), 8 * sizeOf(to)));
+    ctx.output(0, {to, x.shape});
+}
+
+void bitCastKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    if (out.dtype == DType::boolean) return castKernel(ctx); // a bool is 0 or 1, whatever the byte is
+    TensorView bits = ctx.inputs[0];
+    bits.dtype = out.dtype;
+    copyElements(bits, out);
+}
 
 /// The elements of the target tensor are not read.
 Cost castLikeCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
@@ -43,7 +64,7 @@ TensorView denseAs(DType dtype, const TensorView& in, Tensor& owner) {
 }
 
 void addCast(std::vector<Op>& table) {
-    Op cast = makeOp("Cast", "Shape", 23, "The same elements in another dtype", "Y = (to) X");
+    Op cast = makeOp("Cast", "Shape", 28, "The same elements in another dtype", "Y = (to) X");
     cast.inputs = {port("input", "self", kAll)};
     cast.outputs = {port("output", "", kAll)};
     const AttributeSpec saturate = flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here");
@@ -53,7 +74,7 @@ void addCast(std::vector<Op>& table) {
     cast.kernel = castKernel;
     table.push_back(std::move(cast));
 
-    Op like = makeOp("CastLike", "Shape", 23, "The same elements in another tensor's dtype",
+    Op like = makeOp("CastLike", "Shape", 25, "The same elements in another tensor's dtype",
                      "Y = (dtype of target) X");
     like.inputs = {port("input", "self", kAll), port("target_type", "other", kAll)};
     like.outputs = {port("output", "", kAll)};
@@ -63,6 +84,17 @@ void addCast(std::vector<Op>& table) {
     like.cost = castLikeCost;
     like.kernel = castKernel;
     table.push_back(std::move(like));
+
+    Op bits = makeOp("BitCast", "Shape", 26, "The same bits, read as another dtype of the same size");
+    bits.inputs = {port("input", "self", kAll)};
+    bits.outputs = {port("output", "", kAll)};
+    bits.attributes = {dtypeAttribute("to", "i32", kAll, "Type of the same size")};
+    bits.infer = inferBitCast;
+    bits.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
+                   const Attributes&) { return streamingCost(inputs, outputs, 0); };
+    bits.noGradient = "reads the bits of its input as another dtype";
+    bits.kernel = bitCastKernel;
+    table.push_back(std::move(bits));
 }
 
 } // namespace twb

@@ -183,7 +183,7 @@ Op makeState(const char* name, const char* doc) {
 } // namespace
 
 void addControlFlow(std::vector<Op>& table) {
-    Op branch = makeControl("If", 21, "Runs one of two bodies and returns its results",
+    Op branch = makeControl("If", 25, "Runs one of two bodies and returns its results",
                             "Y = cond ? then : else", {"then_branch", "else_branch"});
     PortSpec cond = hostScalar("cond", kBool);
     cond.optional = false;
@@ -192,7 +192,7 @@ void addControlFlow(std::vector<Op>& table) {
     branch.infer = inferIf;
     table.push_back(std::move(branch));
 
-    Op loop = makeControl("Loop", 21,
+    Op loop = makeControl("Loop", 25,
                           "Runs its body repeatedly; some results are carried to the next run, others are "
                           "stacked along a new first axis",
                           "for i in range(M) while cond", {"body"});
@@ -212,7 +212,7 @@ void addControlFlow(std::vector<Op>& table) {
     loop.infer = inferLoop;
     table.push_back(std::move(loop));
 
-    Op scan = makeControl("Scan", 21,
+    Op scan = makeControl("Scan", 25,
                           "Runs its body once per slice of its ScanSlices; some results are carried to the "
                           "next run, others are stacked",
                           "for x in slices", {"body"});

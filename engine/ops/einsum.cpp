@@ -199,7 +199,7 @@ void einsumGradient(GradientContext& g) {
 } // namespace
 
 void addEinsum(std::vector<Op>& table) {
-    Op op = makeOp("Einsum", "Linear algebra", 12,
+    Op op = makeOp("Einsum", "Linear algebra", 28,
                    "Sum of products over named axes, such as a matrix product, a trace or a transpose",
                    "ij, jk → ik is the matrix product");
     op.inputs = {variadicPort("Inputs", "operands", kNumbers, "T")};

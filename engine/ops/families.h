@@ -21,7 +21,7 @@ void addMath(std::vector<Op>& table);
 void addLogic(std::vector<Op>& table);
 void addReductions(std::vector<Op>& table);
 void addArgReductions(std::vector<Op>& table);
-void addCumSum(std::vector<Op>& table);
+void addCumulative(std::vector<Op>& table);
 void addDropout(std::vector<Op>& table);
 void addLosses(std::vector<Op>& table);
 void addEinsum(std::vector<Op>& table);

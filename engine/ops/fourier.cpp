@@ -29,23 +29,40 @@ template <class Refuse> std::int64_t lengthFrom(double value, const char* what, 
     throw Error(ErrorCode::invalidArgument, sentence);
 }
 
+/// The length of a transform of `size` numbers without dft_length.
+std::int64_t usualLength(std::int64_t size, bool toReal) {
+    if (!toReal || size == kUnknownDim) return size;
+    return 2 * std::max<std::int64_t>(size - 1, 0);
+}
+
 std::int64_t binsOf(std::int64_t length, bool oneSided) {
     return length == kUnknownDim || !oneSided ? length : length / 2 + 1;
 }
 
+/// The inverse of the one-sided transform: from the first half of a spectrum, whose other half is its mirror
+/// image, to real numbers.
+bool isToReal(const Attributes& attributes) {
+    return attributes.flag("onesided") && attributes.has("inverse") && attributes.flag("inverse");
+}
+
 /// The last axis has size 1 for real and 2 for complex numbers.
-bool checkNumbers(const InferContext& ctx, const Shape& shape) {
+void checkNumbers(const InferContext& ctx, const Shape& shape) {
     const std::int64_t parts = shape[shape.rank() - 1];
     if (parts != 1 && parts != 2 && parts != kUnknownDim)
         ctx.fail("shape-mismatch", 0,
                  fmt::format(
                      "{} needs a last dimension of 1 (real) or 2 (complex), but the input has the shape {}",
                      ctx.op().name, shape.toTorchString()));
-    if (parts == 2 && ctx.attributes().flag("onesided"))
+    const bool toReal = isToReal(ctx.attributes());
+    if (parts == 2 && ctx.attributes().flag("onesided") && !toReal)
         ctx.fail(
             "attribute", -1,
             fmt::format("{} of complex numbers has no symmetric half: clear \"onesided\"", ctx.op().name));
-    return parts == 2;
+    if (parts == 1 && toReal)
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("the one-sided inverse {0} needs complex numbers, but the input has the shape "
+                             "{1}; give it a last dimension of 2",
+                             ctx.op().name, shape.toTorchString()));
 }
 
 void inferDft(InferContext& ctx) {
@@ -57,16 +74,15 @@ void inferDft(InferContext& ctx) {
                      "DFT needs a signal axis and a last axis of size 1 or 2, but the input has the shape {}",
                      x.shape.toTorchString()));
     checkNumbers(ctx, x.shape);
-    const bool oneSided = ctx.attributes().flag("onesided");
-    if (oneSided && ctx.attributes().flag("inverse"))
-        ctx.fail("attribute", -1, "DFT cannot be one-sided and inverse: clear one of them");
+    const bool toReal = isToReal(ctx.attributes());
+    const bool oneSided = ctx.attributes().flag("onesided") && !toReal;
     const auto refuse = [&](const std::string& sentence) {
         ctx.fail(ctx.input(1) ? "shape-mismatch" : "attribute", ctx.input(1) ? 1 : -1, sentence);
     };
     std::optional<std::int64_t> length;
     if (const auto known = knownNumber(ctx, 1)) length = lengthFrom(*known, "dft_length", refuse);
     std::vector<std::int64_t> dims = x.shape.dims();
-    dims.back() = 2;
+    dims.back() = toReal ? 1 : 2;
     if (const auto given = knownNumber(ctx, 2)) {
         const int port = ctx.input(2) ? 2 : -1;
         const int axis = axisOrFail(ctx, element::cast<std::int64_t>(*given), rank, port);
@@ -77,7 +93,7 @@ void inferDft(InferContext& ctx) {
         if (ctx.isDeferred(1))
             size = kUnknownDim;
         else
-            size = binsOf(length.value_or(size), oneSided);
+            size = binsOf(length.value_or(usualLength(size, toReal)), oneSided);
         if (size == 0)
             ctx.fail("shape-mismatch", 0,
                      fmt::format("Invalid number of data points (0) along dimension {}", axis));
@@ -117,35 +133,45 @@ void dftKernel(const KernelContext& ctx) {
     Tensor keep;
     const TensorView in = denseAs(DType::f64, ctx.inputs[0], keep);
     const int rank = in.shape.rank();
-    const auto given =
+    const auto normal =
         normalizeAxis(element::cast<std::int64_t>(hostNumberOf(ctx, 2, "axis").value_or(-2)), rank);
-    if (!given || *given == rank - 1) throwSentence("DFT: the axis is not a dimension of the signal");
-    const int axis = *given;
+    if (!normal || *normal == rank - 1) throwSentence("DFT: the axis is not a dimension of the signal");
+    const int axis = *normal;
     const std::int64_t size = in.shape[axis];
+    const bool toReal = isToReal(ctx.attributes);
     const std::int64_t length = lengthFrom(
-        hostNumberOf(ctx, 1, "dft_length").value_or(static_cast<double>(size)), "dft_length", throwSentence);
+        hostNumberOf(ctx, 1, "dft_length").value_or(static_cast<double>(usualLength(size, toReal))),
+        "dft_length", throwSentence);
     std::int64_t inner = 1;
     for (int i = axis + 1; i < rank - 1; ++i) inner *= in.shape[i];
     const std::int64_t bins = out.shape[axis];
-    const std::int64_t count = out.elementCount() / (2 * bins);
+    const std::int64_t count = out.elementCount() / (bins * out.shape[rank - 1]);
     if (bins > length) throwSentence("DFT: dft_length has changed since the size of the result was computed");
     const FourierPlan plan(length, ctx.attributes.flag("inverse"));
     const Numbers numbers{in.as<const double>(), in.shape[rank - 1]};
     const auto place = [inner](std::int64_t n, std::int64_t k, std::int64_t along) {
         return (n / inner * along + k) * inner + n % inner;
     };
+    const auto given = [&](std::int64_t n, std::int64_t k) {
+        return k < size ? numbers(place(n, k, size)) : std::complex<double>{};
+    };
     withFloat(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         T* const y = out.as<T>();
-        transformAll(
-            plan, count, bins,
-            [&](std::int64_t n, std::int64_t k) {
-                return k < size ? numbers(place(n, k, size)) : std::complex<double>{};
-            },
-            [&](std::int64_t n, std::int64_t k, std::complex<double> value) {
-                y[2 * place(n, k, bins)] = static_cast<T>(value.real());
-                y[2 * place(n, k, bins) + 1] = static_cast<T>(value.imag());
-            });
+        if (toReal)
+            return transformAll(
+                plan, count, bins,
+                [&](std::int64_t n, std::int64_t k) {
+                    return k > length / 2 ? std::conj(given(n, length - k)) : given(n, k);
+                },
+                [&](std::int64_t n, std::int64_t k, std::complex<double> value) {
+                    y[place(n, k, bins)] = static_cast<T>(value.real());
+                });
+        transformAll(plan, count, bins, given,
+                     [&](std::int64_t n, std::int64_t k, std::complex<double> value) {
+                         y[2 * place(n, k, bins)] = static_cast<T>(value.real());
+                         y[2 * place(n, k, bins) + 1] = static_cast<T>(value.imag());
+                     });
     });
 }
 
@@ -155,15 +181,26 @@ void dftGradient(GradientContext& g) {
     const Shape& in = g.input().shape();
     const auto given = static_cast<std::int64_t>(g.number(2).value_or(-2));
     const auto axis = static_cast<int>(given < 0 ? given + in.rank() : given);
-    const auto length = static_cast<std::int64_t>(g.number(1).value_or(static_cast<double>(in[axis])));
+    const bool toReal = isToReal(g.attributes());
+    const auto length =
+        static_cast<std::int64_t>(g.number(1).value_or(static_cast<double>(usualLength(in[axis], toReal))));
     const bool inverse = g.attributes().flag("inverse");
-    const GraphTensor back = apply(
-        "DFT", {g.gradient()}, {{"axis", std::int64_t{axis}}, {"dft_length", length}, {"inverse", !inverse}});
-    GraphTensor dx = slice(back, axis, 0, std::min(length, in[axis]));
-    if (length < in[axis])
+    GraphTensor dx = apply(
+        "DFT", {g.gradient()},
+        {{"axis", std::int64_t{axis}}, {"dft_length", length}, {"inverse", !inverse}, {"onesided", toReal}});
+    if (toReal) { // a bin and its mirror image are one input; the first bin has no mirror image
+        const GraphTensor k = progression(g, DType::i64, length / 2 + 1, 0, 1, in.rank() - 1 - axis);
+        GraphTensor isTwice = k > 0;
+        const std::int64_t middle = length / 2;
+        if (length % 2 == 0) isTwice = apply("And", {isTwice, k < static_cast<double>(middle)});
+        dx = where(isTwice, dx * 2, dx);
+    }
+    const std::int64_t known = dx.shape()[axis];
+    dx = slice(dx, axis, 0, std::min(known, in[axis]));
+    if (known < in[axis])
         dx = apply("Pad", {dx},
                    {{"axes", std::vector<std::int64_t>{axis}},
-                    {"pads", std::vector<std::int64_t>{0, in[axis] - length}}});
+                    {"pads", std::vector<std::int64_t>{0, in[axis] - known}}});
     dx = slice(dx, in.rank() - 1, 0, in[in.rank() - 1]); // real numbers have no imaginary part
     const auto n = static_cast<double>(length);
     g.give(0, dx * (inverse ? 1 / n : n));
@@ -285,15 +322,18 @@ void addFourier(std::vector<Op>& table) {
     dft.inputs = {port("input", "self", kFloats, "T1"), hostNumber("dft_length", "n", kIndices),
                   hostNumber("axis", "dim", DTypeSet{DType::i64})};
     dft.outputs = {port("output", "", kFloats, "T1")};
-    AttributeSpec length = integerAttribute(
-        "dft_length", 0, "Length to which the signal is cut or zero-padded; absent: the signal's length");
+    AttributeSpec length = integerAttribute("dft_length", 0,
+                                            "Length to which the signal is cut or zero-padded; absent: the "
+                                            "length of the signal, or of the signal with "
+                                            "this half of a spectrum");
     length.defaultValue.reset();
     dft.attributes = {
         std::move(length),
         integerAttribute("axis", -2, "Axis to transform; the last axis holds real and imaginary parts"),
         flagAttribute("inverse", false, "Compute the inverse transform, divided by the length"),
         flagAttribute("onesided", false,
-                      "For real numbers, compute only the half that is not a mirror image")};
+                      "For real numbers, compute only the half that is not a mirror image; with inverse, "
+                      "compute real numbers from that half")};
     dft.tolerance = {1e-5, 1e-5};
     dft.infer = inferDft;
     dft.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,

@@ -20,7 +20,7 @@ namespace {
 
 // Ops that make a tensor from a few numbers or from another tensor's shape.
 
-constexpr DTypeSet kRangeTypes{DType::f32, DType::f64, DType::i16, DType::i32, DType::i64};
+constexpr DTypeSet kRangeTypes = kFloats | DTypeSet{DType::i16, DType::i32, DType::i64};
 
 void inferConstantOfShape(InferContext& ctx) {
     const DType dtype = dtypeOf(ctx.attributes(), "dtype");
@@ -105,7 +105,7 @@ template <class T, class Fail> std::int64_t countOfRange(const Bounds<T>& bounds
         if (!std::isfinite(start) || !std::isfinite(limit) || !std::isfinite(delta))
             fail("shape-mismatch", fmt::format("unsupported range: {} -> {} by {}", start, limit, delta));
         if (delta == 0) fail("shape-mismatch", "step must be nonzero");
-        const double steps = std::max(std::ceil((limit - start) / delta), 0.0);
+        const double steps = std::max(static_cast<double>(std::ceil((limit - start) / delta)), 0.0);
         count = steps < 0x1p63 ? static_cast<std::uint64_t>(steps) : std::uint64_t{1} << 63;
     } else {
         if (delta == 0) fail("shape-mismatch", "step must be nonzero");
@@ -147,8 +147,9 @@ void inferRange(InferContext& ctx) {
         return;
     }
     const auto fail = [&](const char* kind, const std::string& sentence) { ctx.fail(kind, -1, sentence); };
-    const std::int64_t count = isFloating(typed->dtype)
-                                   ? countOfRange(boundsOf<double>(given, ctx.attributes()), fail)
+    const std::int64_t count =
+        isHalfWidth(typed->dtype)  ? countOfRange(boundsOf<float>(given, ctx.attributes()), fail)
+        : isFloating(typed->dtype) ? countOfRange(boundsOf<double>(given, ctx.attributes()), fail)
                                    : countOfRange(boundsOf<std::int64_t>(given, ctx.attributes()), fail);
     ctx.output(0, {typed->dtype, Shape{count}});
 }
@@ -157,12 +158,12 @@ void rangeKernel(const KernelContext& ctx) {
     std::array<const TensorView*, 3> given{};
     for (std::size_t i = 0; i < 3 && i < ctx.inputs.size(); ++i)
         if (ctx.inputs[i].data) given[i] = &ctx.inputs[i];
-    withNumber(ctx.outputs[0].dtype, [&](auto zero) {
+    withAny(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        if constexpr (std::is_floating_point_v<T>) {
+        if constexpr (!std::is_integral_v<T>) {
             const auto bounds = boundsOf<double>(given, ctx.attributes);
             fill<T>(ctx.outputs[0], [=](std::int64_t i) {
-                return static_cast<T>(bounds.start + static_cast<double>(i) * bounds.delta);
+                return element::cast<T>(bounds.start + static_cast<double>(i) * bounds.delta);
             });
         } else {
             const auto bounds = boundsOf<std::int64_t>(given, ctx.attributes);
@@ -210,7 +211,7 @@ PortSpec numberPort(const char* name) {
 } // namespace
 
 void addGenerators(std::vector<Op>& table) {
-    Op constant = makeOp("ConstantOfShape", "Tensors", 23,
+    Op constant = makeOp("ConstantOfShape", "Tensors", 25,
                          "A tensor of a computed shape, filled with one value", "output = value");
     constant.inputs = {hostPort("input")};
     constant.outputs = {port("output", "", kAll)};
@@ -222,13 +223,16 @@ void addGenerators(std::vector<Op>& table) {
     constant.kernel = constantOfShapeKernel;
     table.push_back(std::move(constant));
 
-    Op range = makeOp("Range", "Tensors", 11, "Evenly spaced values between computed bounds, excluding limit",
+    Op range = makeOp("Range", "Tensors", 27, "Evenly spaced values between computed bounds, excluding limit",
                       "outputᵢ = start + i · delta");
     range.inputs = {numberPort("start"), numberPort("limit"), numberPort("delta")};
     range.outputs = {port("output", "", kRangeTypes, "T")};
     range.attributes = {numberAttribute("start", 0, "First value"),
                         numberAttribute("limit", 10, "Limit, excluded"),
-                        numberAttribute("delta", 1, "Distance between neighbours; may be negative, not 0")};
+                        numberAttribute("delta", 1, "Distance between neighbours; may be negative, not 0"),
+                        integerAttribute("stash_type", 1,
+                                         "ONNX's code of the dtype used for f16 and bf16; at least f32 is "
+                                         "used")};
     range.infer = inferRange;
     range.kernel = rangeKernel;
     table.push_back(std::move(range));

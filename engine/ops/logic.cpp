@@ -42,10 +42,14 @@ void bitwiseNotKernel(const KernelContext& ctx) {
 }
 
 void bitShiftKernel(const KernelContext& ctx) {
-    if (ctx.attributes.text("direction") == "LEFT")
-        bitsKernel<element::ShiftLeft>(ctx);
-    else
-        bitsKernel<element::ShiftRight>(ctx);
+    const bool isLeft = ctx.attributes.text("direction") == "LEFT";
+    withInteger(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if (isLeft)
+            zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::ShiftLeft{});
+        else
+            zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::ShiftRight{});
+    });
 }
 
 Op makeLogic(std::string name, int opset, std::string doc, std::string formula, DTypeSet types,
@@ -109,12 +113,13 @@ void addLogic(std::vector<Op>& table) {
     table.push_back(
         makeUnary("BitwiseNot", "Logic", 18, "Bitwise not", "Y = ~X", kIntegers, 1, bitwiseNotKernel));
     table.back().torch = "~{0}";
-    Op shift = makeLogic("BitShift", 11, "Shifts bits to the left or right; bits shifted out are lost",
-                         "Z = X ≪ Y or X ≫ Y", kUnsignedIntegers, bitShiftKernel);
-    shift.inputs = {port("X", "self", kUnsignedIntegers, "T"), port("Y", "other", kUnsignedIntegers, "T")};
-    shift.outputs = {port("Z", "", kUnsignedIntegers, "T")};
-    shift.attributes = {choiceAttribute("direction", "LEFT", {"LEFT", "RIGHT"},
-                                        "LEFT multiplies by powers of two, RIGHT divides by them")};
+    Op shift = makeLogic("BitShift", 28, "Shifts bits to the left or right; bits shifted out are lost",
+                         "Z = X ≪ Y or X ≫ Y", kIntegers, bitShiftKernel);
+    shift.inputs = {port("X", "self", kIntegers, "T"), port("Y", "other", kIntegers, "T")};
+    shift.outputs = {port("Z", "", kIntegers, "T")};
+    shift.attributes = {
+        choiceAttribute("direction", "LEFT", {"LEFT", "RIGHT"},
+                        "LEFT multiplies by powers of two; RIGHT divides by them and rounds down")};
     table.push_back(std::move(shift));
 }
 

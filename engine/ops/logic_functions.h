@@ -60,16 +60,22 @@ struct BitwiseNot {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return static_cast<T>(~x); }
 };
 
-/// Unsigned integers. A shift by the width or more gives 0, as in NumPy.
+/// A shift by the width or more, or by a negative number, moves all bits out: only the sign remains. A shift
+/// of a signed integer to the right keeps the sign.
+template <class T> TWB_HOST_DEVICE bool keepsBits(T shift) {
+    return static_cast<std::make_unsigned_t<T>>(shift) < 8 * sizeof(T);
+}
+
 struct ShiftLeft {
     template <class T> TWB_HOST_DEVICE T operator()(T x, T by) const {
-        return by < std::numeric_limits<T>::digits ? static_cast<T>(Wrapping<T>{x} << by) : T{0};
+        return keepsBits(by) ? static_cast<T>(static_cast<Wrapping<T>>(x) << by) : T{0};
     }
 };
 
 struct ShiftRight {
     template <class T> TWB_HOST_DEVICE T operator()(T x, T by) const {
-        return by < std::numeric_limits<T>::digits ? static_cast<T>(x >> by) : T{0};
+        if (keepsBits(by)) return static_cast<T>(x >> by);
+        return std::is_signed_v<T> && x < 0 ? static_cast<T>(-1) : T{0};
     }
 };
 

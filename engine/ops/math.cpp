@@ -172,7 +172,7 @@ void addMath(std::vector<Op>& table) {
     table.push_back(std::move(isInf));
 
     Op identity =
-        makeUnary("Identity", "Shape", 23, "The same tensor; free if the input has no other consumer",
+        makeUnary("Identity", "Shape", 25, "The same tensor; free if the input has no other consumer",
                   "Y = X", kAll, 0, identityKernel);
     identity.torch = "{0}";
     identity.gradient = [](GradientContext& g) { g.give(0, g.gradient()); };

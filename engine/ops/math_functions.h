@@ -117,10 +117,12 @@ struct Fmod {
     }
 };
 
-/// The integer remainder with the sign of `b` (Python's %).
+/// The remainder with the sign of `b` (Python's %).
 struct Remainder {
     template <class T> TWB_HOST_DEVICE T operator()(T a, T b) const {
         const T rest = Fmod{}(a, b);
+        if constexpr (std::is_floating_point_v<T>)
+            if (rest == 0) return std::copysign(rest, b);
         if constexpr (std::is_signed_v<T>)
             if (rest != 0 && (rest < 0) != (b < 0)) return static_cast<T>(rest + b);
         return rest;

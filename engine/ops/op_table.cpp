@@ -79,7 +79,7 @@ std::vector<Op> buildTable() {
                       addSampling,
                       addFolding,
                       addArgReductions,
-                      addCumSum,
+                      addCumulative,
                       addDropout,
                       addLosses,
                       addEinsum,

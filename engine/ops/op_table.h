@@ -8,7 +8,7 @@
 namespace twb {
 
 /// The ONNX opset of the default domain's ops. Op::opset is the op's version in this opset.
-inline constexpr int kOnnxOpset = 23;
+inline constexpr int kOnnxOpset = 28;
 
 /// All ops in palette order (by category, then by registration). Built once; constant.
 std::span<const Op> opTable();

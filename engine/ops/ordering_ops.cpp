@@ -259,7 +259,7 @@ double sortFlops(double count, double length) { return count * std::log2(std::ma
 
 void addOrderingOps(std::vector<Op>& table) {
     Op topK =
-        makeOp("TopK", "Selection", 11,
+        makeOp("TopK", "Selection", 24,
                "The K largest or smallest elements along an axis and their indices; NaN is the largest");
     topK.inputs = {port("X", "self", kNumbers, "T"), hostPort("K")};
     PortSpec values = port("Values", "", kNumbers, "T");
@@ -289,7 +289,7 @@ void addOrderingOps(std::vector<Op>& table) {
     table.push_back(std::move(topK));
 
     Op unique =
-        makeOp("Unique", "Selection", 11, "The unique elements, or slices along an axis, and their indices");
+        makeOp("Unique", "Selection", 28, "The unique elements, or slices along an axis, and their indices");
     unique.inputs = {port("X", "self", kAll, "T")};
     unique.inputs[0].shapesOutput = true;
     unique.outputs = {port("Y", "", kAll, "T"), port("indices", "", DTypeSet{DType::i64}),

@@ -309,7 +309,7 @@ static void padGradient(GradientContext& g) {
 }
 
 void addPadOps(std::vector<Op>& table) {
-    Op pad = makeOp("Pad", "Shape", 23, "Adds elements at both ends of each axis, or crops it");
+    Op pad = makeOp("Pad", "Shape", 25, "Adds elements at both ends of each axis, or crops it");
     PortSpec constant = optionalPort("constant_value", "value", kAll, "T");
     constant.hostValue = true;
     pad.inputs = {port("data", "self", kAll, "T"), hostPort("pads"), std::move(constant),

@@ -22,17 +22,6 @@ void inferArithmetic(InferContext& ctx) { ctx.output(0, {ctx.input(0)->dtype, br
 
 void inferEqual(InferContext& ctx) { ctx.output(0, {DType::boolean, broadcastInputs(ctx, 0, 1)}); }
 
-void inferMod(InferContext& ctx) {
-    inferArithmetic(ctx);
-    const DType dtype = ctx.input(0)->dtype;
-    if (isFloating(dtype) && !ctx.attributes().flag("fmod"))
-        ctx.fail(
-            "attribute", -1,
-            fmt::format("Mod of {} is fmod, whose result has the sign of the dividend: set the attribute "
-                        "\"fmod\"",
-                        name(dtype)));
-}
-
 void inferWhere(InferContext& ctx) {
     const Shape values = broadcastInputs(ctx, 1, 2);
     ctx.output(0, {ctx.input(1)->dtype, broadcastOrFail(ctx, 0, ctx.input(0)->shape, values)});
@@ -79,14 +68,21 @@ template <class F> void integerModKernel(const KernelContext& ctx) {
     });
 }
 
+template <class F> void binaryFloatKernel(const KernelContext& ctx) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], F{});
+    });
+}
+
 void modKernel(const KernelContext& ctx) {
     if (isInteger(ctx.outputs[0].dtype))
         return ctx.attributes.flag("fmod") ? integerModKernel<element::Fmod>(ctx)
                                            : integerModKernel<element::Remainder>(ctx);
-    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
-        using T = decltype(zero);
-        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::Fmod{});
-    });
+    if (ctx.attributes.flag("fmod"))
+        binaryFloatKernel<element::Fmod>(ctx);
+    else
+        binaryFloatKernel<element::Remainder>(ctx);
 }
 
 /// A dense base of f32 raised to one exponent, or to one for each element.
@@ -233,12 +229,14 @@ void divGradient(GradientContext& g) {
     if (g.isWanted(1)) g.give(1, -(share * g.output()));
 }
 
-/// Of fmod, since floats have no other: A - B * trunc(A / B), whose factor is constant but for jumps.
+/// Of A - B * trunc(A / B), or of A - B * floor(A / B): the factor of B is constant but for jumps.
 void modGradient(GradientContext& g) {
     g.give(0, g.gradient());
     if (!g.isWanted(1)) return;
     const GraphTensor ratio = g.input(0) / g.input(1);
-    const GraphTensor whole = apply("Sign", {ratio}) * apply("Floor", {apply("Abs", {ratio})});
+    const GraphTensor whole = g.attributes().flag("fmod")
+                                  ? apply("Sign", {ratio}) * apply("Floor", {apply("Abs", {ratio})})
+                                  : apply("Floor", {ratio});
     g.give(1, -(g.gradient() * whole));
 }
 
@@ -296,12 +294,10 @@ void addPointwise(std::vector<Op>& table) {
     table.back().element = {"Div"};
     table.back().gradient = divGradient;
 
-    Op mod = makeBinary("Mod", 13, "Remainder of a division; integer division by zero is an error",
+    Op mod = makeBinary("Mod", 28, "Remainder of a division; integer division by zero is an error",
                         "C = A − B · ⌊A / B⌋", viaFloat<modKernel>);
     mod.attributes = {flagAttribute(
-        "fmod", false,
-        "With the sign of A, as C's fmod (needed for floats); else with the sign of B, as Python's %")};
-    mod.infer = inferMod;
+        "fmod", false, "With the sign of A, as C's fmod; else with the sign of B, as Python's %")};
     mod.gradient = modGradient;
     table.push_back(std::move(mod));
 

@@ -252,7 +252,7 @@ std::vector<AttributeSpec> blockAttributes() {
 } // namespace
 
 void addQuantization(std::vector<Op>& table) {
-    Op quantize = makeOp("QuantizeLinear", "Quantize", 23,
+    Op quantize = makeOp("QuantizeLinear", "Quantize", 28,
                          "Quantizes numbers to small integers: divided by a scale, rounded, saturated",
                          "Y = saturate(round(X / scale) + zero_point)");
     const DTypeSet scales = kScales | DTypeSet{DType::i32};
@@ -270,7 +270,7 @@ void addQuantization(std::vector<Op>& table) {
     quantize.noGradient = "gives integers";
     table.push_back(std::move(quantize));
 
-    Op dequantize = makeOp("DequantizeLinear", "Quantize", 23, "Dequantizes small integers to numbers",
+    Op dequantize = makeOp("DequantizeLinear", "Quantize", 28, "Dequantizes small integers to numbers",
                            "Y = (X − zero_point) · scale");
     const DTypeSet integers = kQuantized | DTypeSet{DType::i32};
     dequantize.inputs = {port("x", "self", integers, "T"), port("x_scale", "scale", kScales),

@@ -201,17 +201,12 @@ void spaceToDepthViews(const KernelContext& ctx, const CopyViews& copy) {
     if (out.elementCount() == 0) return;
     const std::int64_t b = blockOf(ctx.attributes);
     const Strides& s = in.strides;
-    copySeen(copy, in, Shape{in.shape[0], b, b, in.shape[1], out.shape[2], out.shape[3]},
-             {s[0], s[2], s[3], s[1], s[2] * b, s[3] * b}, out);
-}
-
-static void depthToSpaceGradient(GradientContext& g) {
-    const std::int64_t block = g.attributes().integer("blocksize");
-    if (g.attributes().text("mode") == "DCR")
-        return g.give(0, apply("SpaceToDepth", {g.gradient()}, {{"blocksize", block}}));
-    const Shape& from = g.input().shape();
-    const Shape blocks{from[0], g.output().shape()[1], from[2], block, from[3], block};
-    g.give(0, reshape(transpose(reshape(g.gradient(), blocks), {0, 1, 3, 5, 2, 4}), from));
+    if (ctx.attributes.text("mode") == "DCR")
+        copySeen(copy, in, Shape{in.shape[0], b, b, in.shape[1], out.shape[2], out.shape[3]},
+                 {s[0], s[2], s[3], s[1], s[2] * b, s[3] * b}, out);
+    else
+        copySeen(copy, in, Shape{in.shape[0], in.shape[1], b, b, out.shape[2], out.shape[3]},
+                 {s[0], s[1], s[2], s[3], s[2] * b, s[3] * b}, out);
 }
 
 void addRearrangeOps(std::vector<Op>& table) {
@@ -232,32 +227,34 @@ void addRearrangeOps(std::vector<Op>& table) {
     };
     table.push_back(std::move(trilu));
 
-    Op space = makeOp("DepthToSpace", "Shape", 13, "Moves channels to blocks of pixels (pixel shuffle)");
+    Op space = makeOp("DepthToSpace", "Shape", 28, "Moves channels to blocks of pixels (pixel shuffle)");
     space.inputs = {port("input", "self", kAll, "T")};
     space.outputs = {port("output", "", kAll, "T")};
-    space.attributes = {blockSize(), choiceAttribute("mode", "DCR", {"DCR", "CRD"},
-                                                     "Order of the channels: depth last, or depth first as "
-                                                     "in PyTorch's pixel_shuffle")};
+    const AttributeSpec mode =
+        choiceAttribute("mode", "DCR", {"DCR", "CRD"},
+                        "Order of the channels: depth last, or depth first as in PyTorch's pixel_shuffle");
+    space.attributes = {blockSize(), mode};
     space.infer = inferDepthToSpace;
     space.cost = moveCost;
     space.kernel = depthToSpaceKernel;
-    space.gradient = depthToSpaceGradient;
+    space.gradient = [](GradientContext& g) {
+        g.give(0, apply("SpaceToDepth", {g.gradient()}, g.attributes()));
+    };
     table.push_back(std::move(space));
 
-    Op depth = makeOp("SpaceToDepth", "Shape", 13, "Moves blocks of pixels to channels (pixel unshuffle)");
+    Op depth = makeOp("SpaceToDepth", "Shape", 28, "Moves blocks of pixels to channels (pixel unshuffle)");
     depth.inputs = {port("input", "self", kAll, "T")};
     depth.outputs = {port("output", "", kAll, "T")};
-    depth.attributes = {blockSize()};
+    depth.attributes = {blockSize(), mode};
     depth.infer = inferSpaceToDepth;
     depth.cost = moveCost;
     depth.kernel = spaceToDepthKernel;
     depth.gradient = [](GradientContext& g) {
-        g.give(0,
-               apply("DepthToSpace", {g.gradient()}, {{"blocksize", g.attributes().integer("blocksize")}}));
+        g.give(0, apply("DepthToSpace", {g.gradient()}, g.attributes()));
     };
     table.push_back(std::move(depth));
 
-    Op reverse = makeOp("ReverseSequence", "Shape", 10,
+    Op reverse = makeOp("ReverseSequence", "Shape", 28,
                         "Reverses the beginning of each sequence of a batch, up to its length");
     reverse.inputs = {port("input", "self", kAll, "T"),
                       port("sequence_lens", "lengths", DTypeSet{DType::i64})};

@@ -266,7 +266,7 @@ std::vector<GraphTensor> affineGridOf(GradientContext& g) {
 } // namespace
 
 void addSampling(std::vector<Op>& table) {
-    Op sample = makeOp("GridSample", "Image", 20, "Samples the input at the coordinates of a grid");
+    Op sample = makeOp("GridSample", "Image", 22, "Samples the input at the coordinates of a grid");
     sample.inputs = {port("X", "input", kNumbers, "T1"), port("grid", "grid", kFloats, "T2")};
     sample.outputs = {port("Y", "", kNumbers, "T1")};
     sample.attributes = {

@@ -1,13 +1,15 @@
+#include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
-#include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
 #include "ops/scatter_rules.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace twb {
 namespace {
@@ -154,6 +156,98 @@ void scatterNDOnce(const KernelContext& ctx) {
     });
 }
 
+// TensorScatter
+
+void inferTensorScatter(InferContext& ctx) {
+    const TensorType& cache = *ctx.input(0);
+    const Shape& update = ctx.input(1)->shape;
+    const int rank = cache.shape.rank();
+    if (rank < 2)
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("TensorScatter needs a cache with a batch axis and a sequence axis, but it has "
+                             "the shape {}",
+                             cache.shape.toTorchString()));
+    const int axis = axisOrFail(ctx, ctx.attributes().integer("axis"), rank, -1);
+    if (axis == 0) ctx.fail("attribute", -1, "axis cannot be 0, the batch axis; choose the sequence axis");
+    bool fits = update.rank() == rank;
+    for (int i = 0; fits && i < rank; ++i) {
+        if (update[i] == kUnknownDim || cache.shape[i] == kUnknownDim) continue;
+        fits = i == axis ? update[i] <= cache.shape[i] : update[i] == cache.shape[i];
+    }
+    if (!fits)
+        ctx.fail(
+            "shape-mismatch", 1,
+            fmt::format("an update of shape {} does not fit into a cache of shape {}: along dimension {} "
+                        "it may be shorter, the other sizes must be equal",
+                        update.toTorchString(), cache.shape.toTorchString(), axis));
+    if (const TensorType* starts = ctx.input(2)) {
+        const Shape& shape = starts->shape;
+        if (shape.rank() != 1 ||
+            (shape[0] != cache.shape[0] && shape[0] != kUnknownDim && cache.shape[0] != kUnknownDim))
+            ctx.fail("shape-mismatch", 2,
+                     fmt::format("write_indices must have the shape {}, one for each batch entry, but has {}",
+                                 Shape{cache.shape[0]}.toTorchString(), shape.toTorchString()));
+    }
+    ctx.output(0, cache);
+}
+
+void tensorScatterKernel(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const TensorView& update = ctx.inputs[1];
+    const DenseInput starts = denseInput(ctx.inputs, 2);
+    const int axis = *normalizeAxis(ctx.attributes.integer("axis"), out.shape.rank());
+    const auto a = static_cast<std::size_t>(axis);
+    const std::int64_t size = out.shape[axis];
+    const std::int64_t length = update.shape[axis];
+    const bool wraps = ctx.attributes.text("mode") == "circular";
+    const auto startOf = [&](std::int64_t entry) {
+        const std::int64_t start = starts ? starts.as<std::int64_t>()[entry] : 0;
+        if (wraps) return (start % size + size) % size;
+        if (start < 0 || start > size - length)
+            throw Error(ErrorCode::invalidArgument, sentenceOfWriteIndex(start, axis, size - length));
+        return start;
+    };
+    copyElements(ctx.inputs[0], out);
+    if (update.elementCount() == 0) return;
+    const TensorView from = withoutAxis(update, 0);
+    const TensorView to = withoutAxis(out, 0);
+    const int along = axis - 1; // without the batch axis
+    const auto copyRows = [&](std::int64_t entry, std::int64_t source, std::int64_t target,
+                              std::int64_t count) {
+        TensorView rows = movedBy(from, entry * update.strides[0] + source * update.strides[a]);
+        TensorView places = movedBy(to, entry * out.strides[0] + target * out.strides[a]);
+        rows.shape[along] = places.shape[along] = count;
+        copyElements(rows, places);
+    };
+    for (std::int64_t entry = 0; entry < out.shape[0]; ++entry) {
+        const std::int64_t start = startOf(entry);
+        const std::int64_t fitting = std::min(length, size - start);
+        copyRows(entry, 0, start, fitting);
+        if (fitting < length) copyRows(entry, fitting, 0, length - fitting);
+    }
+}
+
+/// The places in the cache get the gradient of the update; the other elements get that of the cache.
+void tensorScatterGradient(GradientContext& g) {
+    const GraphTensor starts = g.input(2);
+    if (g.isWanted(0)) {
+        const GraphTensor inputs[] = {g.gradient(), zerosLike(g.input(1)), starts};
+        g.give(0, g.add("TensorScatter", std::span(inputs, starts ? 3 : 2), g.attributes()));
+    }
+    if (!g.isWanted(1)) return;
+    const Shape& shape = g.input(1).shape();
+    const int axis = *normalizeAxis(g.attributes().integer("axis"), shape.rank());
+    const std::int64_t length = shape[axis];
+    if (!starts) return g.give(1, slice(g.gradient(), axis, 0, length));
+    List batch(static_cast<std::size_t>(shape.rank()), 1);
+    batch[0] = shape[0];
+    GraphTensor at =
+        reshape(starts, Shape(batch)) + progression(g, DType::i64, length, 0, 1, shape.rank() - 1 - axis);
+    if (g.attributes().text("mode") == "circular")
+        at = apply("Mod", {at, full(g, {DType::i64, {}}, static_cast<double>(g.input(0).shape()[axis]))});
+    g.give(1, apply("GatherElements", {g.gradient(), expand(at, shape)}, {{"axis", std::int64_t{axis}}}));
+}
+
 /// An element that an update replaces gets no gradient, and the update gets it instead. If several updates
 /// replace one element, each gets it, as in PyTorch.
 void scatterGradient(GradientContext& g, std::string_view scatter, std::string_view gather,
@@ -214,6 +308,13 @@ Op makeScatter(std::string name, std::string doc, std::string formula, DTypeSet 
 
 } // namespace
 
+std::string sentenceOfWriteIndex(std::int64_t start, int axis, std::int64_t last) {
+    return fmt::format(
+        "write_indices has {}, but the update fits into dimension {} of the cache from 0 to {}; "
+        "set mode to circular to continue at the start of the cache",
+        start, axis, last);
+}
+
 void addScatterOps(std::vector<Op>& table) {
     Op elements = makeScatter("ScatterElements", "Writes each update at its index along an axis",
                               "output[indices[i, j], j] = updates[i, j]", kIndices);
@@ -234,6 +335,23 @@ void addScatterOps(std::vector<Op>& table) {
     nd.kernel = scatterKernel<scatterNDOnce>;
     nd.gradient = [](GradientContext& g) { scatterGradient(g, "ScatterND", "GatherND", {}); };
     table.push_back(std::move(nd));
+
+    Op rows = makeOp("TensorScatter", "Indexing", 24,
+                     "Writes new rows into a cache of keys or values, from an index per batch entry on",
+                     "present_cache[b, write_indices[b] + i] = update[b, i]");
+    rows.inputs = {port("past_cache", "input", kAll, "T"), port("update", "update", kAll, "T"),
+                   optionalPort("write_indices", "write_indices", DTypeSet{DType::i64})};
+    rows.outputs = {port("present_cache", "", kAll, "T")};
+    rows.attributes = {
+        integerAttribute("axis", -2, "The sequence axis, negative from the end; not 0, the batch axis"),
+        choiceAttribute("mode", "linear", {"linear", "circular"},
+                        "Behind the end of the cache: linear refuses, circular continues at its start")};
+    rows.inPlace = {0};
+    rows.infer = inferTensorScatter;
+    rows.cost = moveCost;
+    rows.kernel = tensorScatterKernel;
+    rows.gradient = tensorScatterGradient;
+    table.push_back(std::move(rows));
 }
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 
@@ -56,5 +57,9 @@ template <class F> void withReduction(const std::string& reduction, DType dtype,
             f(zero, GreaterOf{});
     });
 }
+
+/// Why TensorScatter refuses the write index `start`: along dimension `axis` of the cache, `last` is the last
+/// one from which the update fits.
+std::string sentenceOfWriteIndex(std::int64_t start, int axis, std::int64_t last);
 
 } // namespace twb

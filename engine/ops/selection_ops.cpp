@@ -213,7 +213,7 @@ void compressGradient(GradientContext& g) {
 
 void addSelectionOps(std::vector<Op>& table) {
     Op oneHot =
-        makeOp("OneHot", "Indexing", 11, "One-hot encoding along a new axis: on at each index, off elsewhere",
+        makeOp("OneHot", "Indexing", 28, "One-hot encoding along a new axis: on at each index, off elsewhere",
                "output[i, j] = (j == indices[i]) ? on : off");
     PortSpec depth = optionalPort("depth", "num_classes", kNumbers);
     depth.hostValue = true;
@@ -244,7 +244,7 @@ void addSelectionOps(std::vector<Op>& table) {
     table.push_back(std::move(nonZero));
 
     Op compress =
-        makeOp("Compress", "Selection", 11, "Selects the slices along an axis whose condition is true");
+        makeOp("Compress", "Selection", 28, "Selects the slices along an axis whose condition is true");
     compress.inputs = {port("input", "self", kAll, "T"), port("condition", "mask", kBool)};
     compress.inputs[1].shapesOutput = true;
     compress.outputs = {port("output", "", kAll, "T")};

@@ -233,7 +233,7 @@ static void concatGradient(GradientContext& g) {
 }
 
 void addShapeOps(std::vector<Op>& table) {
-    Op reshape = makeOp("Reshape", "Shape", 23, "The same elements in another shape");
+    Op reshape = makeOp("Reshape", "Shape", 25, "The same elements in another shape");
     reshape.inputs = {port("data", "self", kAll, "T"), hostPort("shape")};
     reshape.outputs = {port("reshaped", "", kAll, "T")};
     reshape.attributes = {
@@ -246,7 +246,7 @@ void addShapeOps(std::vector<Op>& table) {
     reshape.gradient = reshapeBack;
     table.push_back(std::move(reshape));
 
-    Op transpose = makeOp("Transpose", "Shape", 23, "Axes in another order");
+    Op transpose = makeOp("Transpose", "Shape", 25, "Axes in another order");
     transpose.inputs = {port("data", "self", kAll, "T")};
     transpose.outputs = {port("transposed", "", kAll, "T")};
     transpose.attributes = {integersAttribute("perm", "Input axis of each output axis; absent: reversed")};

@@ -219,7 +219,7 @@ void addSources(std::vector<Op>& table) {
     file.kernel = fileKernel;
     table.push_back(std::move(file));
 
-    Op constant = makeSource("Constant", 19, "A tensor with the given values", kAll);
+    Op constant = makeSource("Constant", 25, "A tensor with the given values", kAll);
     constant.attributes = {
         [] {
             AttributeSpec value;

@@ -272,7 +272,7 @@ static void tileGradient(GradientContext& g) {
 }
 
 void addViewOps(std::vector<Op>& table) {
-    Op shape = makeOp("Shape", "Shape", 23, "The sizes of a tensor, as a list of integers");
+    Op shape = makeOp("Shape", "Shape", 25, "The sizes of a tensor, as a list of integers");
     shape.inputs = {port("data", "self", kAll)};
     shape.outputs = {port("shape", "", DTypeSet{DType::i64})};
     AttributeSpec end = integerAttribute("end", 0, "End axis, excluded; absent: after the last axis");
@@ -285,7 +285,7 @@ void addViewOps(std::vector<Op>& table) {
     shape.noGradient = "reads only the sizes of its input";
     table.push_back(std::move(shape));
 
-    Op size = makeOp("Size", "Shape", 23, "Number of elements of a tensor");
+    Op size = makeOp("Size", "Shape", 25, "Number of elements of a tensor");
     size.inputs = {port("data", "self", kAll)};
     size.outputs = {port("size", "", DTypeSet{DType::i64})};
     size.readsTypesOnly = true;
@@ -295,7 +295,7 @@ void addViewOps(std::vector<Op>& table) {
     size.noGradient = "reads only the sizes of its input";
     table.push_back(std::move(size));
 
-    Op squeeze = makeShapeOp("Squeeze", 23, "Removes axes of size 1", "squeezed");
+    Op squeeze = makeShapeOp("Squeeze", 25, "Removes axes of size 1", "squeezed");
     squeeze.inputs.push_back(hostPort("axes"));
     squeeze.attributes = {
         integersAttribute("axes", "Axes to remove, negative from the end; absent: all of size 1")};
@@ -305,7 +305,7 @@ void addViewOps(std::vector<Op>& table) {
     squeeze.gradient = reshapeBack;
     table.push_back(std::move(squeeze));
 
-    Op unsqueeze = makeShapeOp("Unsqueeze", 23, "Inserts axes of size 1", "expanded");
+    Op unsqueeze = makeShapeOp("Unsqueeze", 25, "Inserts axes of size 1", "expanded");
     unsqueeze.inputs.push_back(hostPort("axes"));
     unsqueeze.attributes = {
         integersAttribute("axes", "Positions of the new axes in the result, negative from the end")};
@@ -316,7 +316,7 @@ void addViewOps(std::vector<Op>& table) {
     table.push_back(std::move(unsqueeze));
 
     Op flatten =
-        makeShapeOp("Flatten", 23,
+        makeShapeOp("Flatten", 25,
                     "Flattens to a matrix: the axes before `axis` become rows, the others columns", "output");
     flatten.inputs = {port("input", "self", kAll, "T")};
     flatten.attributes = {

@@ -61,8 +61,8 @@ struct SumOften {
             }
             if (team.merged(cuda::AddStates{}, own) != all) ++*wrong;
             if (team.merged(cuda::AddStates{}, own + 1) != all + team.size()) ++*wrong;
-            if (team.before(own) != before) ++*wrong;
-            if (team.before(own + 1) != before + team.index()) ++*wrong;
+            if (team.before(cuda::AddStates{}, own) != before) ++*wrong;
+            if (team.before(cuda::AddStates{}, own + 1) != before + team.index()) ++*wrong;
             for (const std::int64_t more : {0, 1})
                 if (team.fromLast(before + own + more) != all + more) ++*wrong;
         }
@@ -106,7 +106,7 @@ private Q_SLOTS:
         QTest::addColumn<QString>("op");
         QTest::addColumn<bool>("ofIntegers");
         for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1",
-                               "ReduceSumSquare", "ReduceLogSumExp", "ArgMax", "ArgMin", "CumSum"})
+                               "ReduceSumSquare", "ReduceLogSumExp", "ArgMax", "ArgMin", "CumSum", "CumProd"})
             QTest::newRow(op) << op << true;
         for (const char* op : {"Softmax", "LogSoftmax", "Hardmax", "LayerNormalization", "RMSNormalization"})
             QTest::newRow(op) << op << false;
@@ -134,8 +134,8 @@ private Q_SLOTS:
                     else
                         attributes.set("axis", axis);
                     if (op.startsWith("Arg")) attributes.set("select_last_index", dice.one(2));
-                    if (op == "CumSum") attributes.set("reverse", dice.one(2));
-                    if (op == "CumSum") attributes.set("exclusive", dice.one(2));
+                    if (op.startsWith("Cum")) attributes.set("reverse", dice.one(2));
+                    if (op.startsWith("Cum")) attributes.set("exclusive", dice.one(2));
                     if (op.endsWith("Normalization")) inputs.push_back(numbers(dice, dtype, {length}));
                     compare(name, attributes, inputs);
                     if (QTest::currentTestFailed()) {

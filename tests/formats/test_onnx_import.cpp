@@ -21,6 +21,7 @@ private Q_SLOTS:
     void gradientsBecomeBackwardPasses();
     void namesThatAreNoTextBecomeOne();
     void newerOpsetsGiveARemark();
+    void tensorsAreNoOptionals();
     void refusesBrokenModels_data();
     void refusesBrokenModels();
     void bodiesMayBeNestedDeeply();
@@ -149,7 +150,27 @@ void TestOnnxImport::newerOpsetsGiveARemark() {
     model.mutable_opset_import(0)->set_version(99);
     const ImportedModel imported = importOnnx(write(model));
     QCOMPARE(imported.remarks.size(), std::size_t{1});
-    QVERIFY(imported.remarks[0].find("opset 99 is newer than 23") != std::string::npos);
+    QVERIFY(imported.remarks[0].find("opset 99 is newer than 28") != std::string::npos);
+}
+
+/// A tensor always has an element, and an input that is not connected has none.
+void TestOnnxImport::tensorsAreNoOptionals() {
+    onnx::ModelProto model = smallModel();
+    onnx::GraphProto& graph = *model.mutable_graph();
+    onnx::NodeProto& last = *graph.mutable_node(1);
+    const auto source = [&] {
+        const ImportedModel imported = importOnnx(write(model));
+        return *imported.graph.find(imported.outputs.at(0).from.node);
+    };
+    last.set_op_type("OptionalGetElement");
+    QCOMPARE(source().op, "OptionalGetElement"); // the model does not say what its input is
+    last.set_input(0, "x");
+    QCOMPARE(source().op, "Identity");
+    last.set_op_type("OptionalHasElement");
+    graph.mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::BOOL);
+    QCOMPARE(source().attributes.number("value"), 1.0);
+    last.set_input(0, "");
+    QCOMPARE(source().attributes.number("value"), 0.0);
 }
 
 void TestOnnxImport::refusesBrokenModels_data() {

@@ -58,6 +58,7 @@ private Q_SLOTS:
     void gatherND();
     void gatherErrors();
     void scatterElements();
+    void tensorScatter();
     void scatterND();
     void scatterNaN();
     void scatterErrors();
@@ -230,6 +231,59 @@ void TestIndexing::scatterElements() {
     QVERIFY(difference(runOp("ScatterElements", {{"axis", std::int64_t{1}}}, {data, at, updates})[0],
                        {400, 500}, expected, {})
                 .isEmpty());
+}
+
+void TestIndexing::tensorScatter() {
+    Dice dice(78);
+    for (DType dtype : kAllDTypes)
+        for (int round = 0; round < 20; ++round) {
+            const std::int64_t size = dice.integer(1, 5);
+            const std::int64_t length = dice.integer(0, size);
+            const int axis = static_cast<int>(dice.integer(1, 3));
+            std::vector<std::int64_t> dims{2, 3, 2, 3};
+            dims[static_cast<std::size_t>(axis)] = size;
+            const Shape shape(dims);
+            Shape part = shape;
+            part[axis] = length;
+            const bool wraps = dice.one(2);
+            const Tensor cache = dice.tensor(dtype, shape, 0, 9);
+            const Tensor update = dice.tensor(dtype, part, 0, 9);
+            const Tensor starts = dice.one(3) ? Tensor()
+                                              : dice.tensor(DType::i64, {2}, wraps ? -7 : 0,
+                                                            static_cast<double>(wraps ? 7 : size - length));
+            std::vector<double> expected = valuesOf(cache);
+            for (std::int64_t i = 0; i < update.elementCount(); ++i) {
+                Place place = placeOf(part, i);
+                std::int64_t& along = place[static_cast<std::size_t>(axis)];
+                if (starts) along += static_cast<std::int64_t>(starts.at(place[0]));
+                along = (along % size + size) % size;
+                expected[static_cast<std::size_t>(indexOf(shape, place))] = update.at(i);
+            }
+            const Tensor out = runOp(
+                "TensorScatter",
+                {{"axis", std::int64_t{axis - 4}}, {"mode", std::string(wraps ? "circular" : "linear")}},
+                {inLayout(cache, dice.layout()), inLayout(update, dice.layout()),
+                 starts ? inLayout(starts, dice.layout()) : starts})[0];
+            const QString wrong = difference(out, shape, expected, {});
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+    const auto error = [](const Attributes& attributes, const Shape& cache, const Shape& update,
+                          const Shape& starts) {
+        return inferError([&] {
+            inferTypes("TensorScatter", attributes,
+                       {{DType::f32, cache}, {DType::f32, update}, {DType::i64, starts}});
+        });
+    };
+    QVERIFY(error({{"axis", std::int64_t{0}}}, {2, 3}, {2, 3}, {2}).contains("axis cannot be 0"));
+    QVERIFY(error({}, {2, 3, 1}, {2, 4, 1}, {2}).contains("does not fit into a cache of shape [2, 3, 1]"));
+    QVERIFY(error({}, {2, 3, 1}, {2, 3, 2}, {2}).contains("the other sizes must be equal"));
+    QVERIFY(error({}, {2, 3, 1}, {2, 3, 1}, {3}).contains("must have the shape [2]"));
+    const Tensor cache = tensorOf(DType::f32, {1, 3, 1}, {1, 2, 3});
+    const Tensor update = tensorOf(DType::f32, {1, 2, 1}, {4, 5});
+    for (const std::int64_t start : {std::int64_t{-1}, std::int64_t{2}})
+        QVERIFY(runError([&] {
+                    runOp("TensorScatter", {}, {cache, update, listOf({start})});
+                }).contains("fits into dimension 1 of the cache from 0 to 1"));
 }
 
 void TestIndexing::scatterND() {
@@ -408,13 +462,16 @@ void TestIndexing::range() {
             "Range", {},
             {tensorOf(dtype, {}, {start}), tensorOf(dtype, {}, {limit}), tensorOf(dtype, {}, {delta})})[0]);
     };
-    for (DType dtype : {DType::f32, DType::f64, DType::i16, DType::i32, DType::i64}) {
+    for (DType dtype :
+         {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i16, DType::i32, DType::i64}) {
         QCOMPARE(run(dtype, 1, 8, 3), (std::vector<double>{1, 4, 7}));
         QCOMPARE(run(dtype, 5, -2, -3), (std::vector<double>{5, 2, -1}));
         QCOMPARE(run(dtype, 5, 5, 1), (std::vector<double>{}));
         QCOMPARE(run(dtype, 5, 9, -1), (std::vector<double>{}));
     }
     QCOMPARE(run(DType::f64, 0, 1, 0.25), (std::vector<double>{0, 0.25, 0.5, 0.75}));
+    // Sums of f16 would stay at 2048.
+    QCOMPARE(run(DType::f16, 2046, 2052, 1), (std::vector<double>{2046, 2047, 2048, 2048, 2050, 2052}));
     // The attributes replace unconnected inputs.
     QCOMPARE(
         valuesOf(runOp("Range", {{"start", std::int64_t{2}}}, {Tensor{}, tensorOf(DType::i64, {}, {5})})[0]),

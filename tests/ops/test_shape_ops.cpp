@@ -34,6 +34,7 @@ private Q_SLOTS:
     void castAll();
     void castFloatsToIntegers();
     void castIntegersToNarrower();
+    void bitCast();
     void castToBool();
     void halfPrecisionIsMoved();
 };
@@ -218,6 +219,33 @@ void TestShapeOps::castFloatsToIntegers() {
     const Tensor out = runOp("Cast", {{"to", std::string("i64")}}, {edge})[0];
     QCOMPARE(static_cast<const std::int64_t*>(out.data())[0], std::int64_t{0x7ffffffffffffc00});
     QCOMPARE(static_cast<const std::int64_t*>(out.data())[1], std::numeric_limits<std::int64_t>::max());
+}
+
+void TestShapeOps::bitCast() {
+    const auto bits = [](DType to, const Tensor& x) {
+        return runOp("BitCast", {{"to", std::string(name(to))}}, {x})[0];
+    };
+    QCOMPARE(valuesOf(bits(DType::i32, tensorOf(DType::f32, {2}, {1, -0.0}))),
+             (std::vector<double>{0x3f800000, -0x1p31}));
+    QCOMPARE(bits(DType::f16, tensorOf(DType::u16, {}, {0x3c00})).at(0), 1.0);
+    QCOMPARE(bits(DType::bf16, tensorOf(DType::u16, {}, {0x3f80})).at(0), 1.0);
+    QCOMPARE(valuesOf(bits(DType::u8, tensorOf(DType::i8, {2}, {-1, 5}))), (std::vector<double>{255, 5}));
+    QCOMPARE(valuesOf(bits(DType::u8, tensorOf(DType::boolean, {2}, {1, 0}))), (std::vector<double>{1, 0}));
+    QCOMPARE(valuesOf(bits(DType::boolean, tensorOf(DType::u8, {2}, {7, 0}))), (std::vector<double>{1, 0}));
+    Dice dice(48);
+    for (DType from : kAllDTypes)
+        for (DType to : kAllDTypes) {
+            if (sizeOf(from) != sizeOf(to)) {
+                QVERIFY(inferError([&] {
+                            bits(to, tensorOf(from, {}, {1}));
+                        }).contains("choose a dtype of the same size"));
+                continue;
+            }
+            const Tensor x = dice.tensor(from, dice.shape(3, 5), 0, 1);
+            const Tensor there = bits(to, inLayout(x, dice.layout()));
+            QCOMPARE(there.dtype(), to);
+            if (to != DType::boolean) QCOMPARE(valuesOf(bits(from, there)), valuesOf(x));
+        }
 }
 
 void TestShapeOps::castIntegersToNarrower() {

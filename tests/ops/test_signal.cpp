@@ -32,6 +32,7 @@ private Q_SLOTS:
     void windows();
     void mel();
     void transforms();
+    void halfSpectra();
     void roundTrip();
     void frames();
     void refusals();
@@ -115,6 +116,41 @@ void TestSignal::transforms() {
         }
 }
 
+/// The one-sided inverse: the half that is not given is the mirror image of the other one.
+void TestSignal::halfSpectra() {
+    Dice dice(4);
+    for (DType dtype : {DType::f32, DType::f64, DType::f16})
+        for (int round = 0; round < 60; ++round) {
+            const std::int64_t before = dice.integer(1, 3);
+            const std::int64_t size = round < 2 ? 33 << round : dice.integer(2, 12);
+            const std::int64_t after = dice.integer(1, 3);
+            const bool isUsual = dice.one(2);
+            const std::int64_t length = isUsual ? 2 * (size - 1) : dice.integer(1, 24);
+            const Tensor x = inLayout(dice.tensor(dtype, {before, size, after, 2}, -3, 3), dice.layout());
+            std::vector<double> expected(static_cast<std::size_t>(before * length * after));
+            for (std::int64_t b = 0; b < before; ++b)
+                for (std::int64_t a = 0; a < after; ++a) {
+                    std::vector<std::complex<double>> spectrum(static_cast<std::size_t>(length));
+                    for (std::int64_t k = 0; k < length; ++k) {
+                        const std::int64_t own = std::min(k, length - k);
+                        if (own >= size) continue;
+                        const std::int64_t at = ((b * size + own) * after + a) * 2;
+                        spectrum[static_cast<std::size_t>(k)] = {x.at(at),
+                                                                 k == own ? x.at(at + 1) : -x.at(at + 1)};
+                    }
+                    const auto signal = exactDft(spectrum, true);
+                    for (std::int64_t k = 0; k < length; ++k)
+                        expected[static_cast<std::size_t>((b * length + k) * after + a)] =
+                            signal[static_cast<std::size_t>(k)].real();
+                }
+            Attributes attributes{{"inverse", true}, {"onesided", true}, {"axis", std::int64_t{1}}};
+            if (!isUsual) attributes.set("dft_length", length);
+            const QString wrong = difference(runOp("DFT", attributes, {x})[0], {before, length, after, 1},
+                                             expected, {1e-5, 1e-4});
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+}
+
 void TestSignal::roundTrip() {
     Dice dice(2);
     for (std::int64_t size : {1, 2, 127, 1000, 4096}) {
@@ -162,7 +198,9 @@ void TestSignal::refusals() {
     QVERIFY(error("DFT", {{"axis", std::int64_t{-1}}}, {real}).contains("holds real and imaginary parts"));
     QVERIFY(error("DFT", {{"axis", std::int64_t{9}}}, {real}).contains("Dimension out of range"));
     QVERIFY(error("DFT", {{"onesided", true}}, {complex}).startsWith("attribute"));
-    QVERIFY(error("DFT", {{"onesided", true}, {"inverse", true}}, {real}).startsWith("attribute"));
+    const Attributes toReal{{"onesided", true}, {"inverse", true}};
+    QVERIFY(error("DFT", toReal, {real}).contains("give it a last dimension of 2"));
+    QVERIFY(error("DFT", toReal, {{DType::f32, {2, 1, 2}}}).contains("Invalid number of data points (0)"));
     QVERIFY(error("DFT", {{"dft_length", std::int64_t{0}}}, {real}).contains("at least 1, but is 0"));
     QVERIFY(error("DFT", {}, {{DType::f32, {2, 0, 1}}}).contains("Invalid number of data points (0)"));
     QVERIFY(error("STFT", {}, {real}).contains("set frame_length or connect a window"));

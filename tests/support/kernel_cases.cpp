@@ -43,7 +43,7 @@ Case binary(Dice& dice, const Op& op, DType dtype) {
 
 Case modulo(Dice& dice, const Op& op, DType dtype) {
     Case out = binary(dice, op, dtype);
-    out.attributes.set("fmod", isFloating(dtype) || dice.one(2));
+    out.attributes.set("fmod", dice.one(2));
     return out;
 }
 
@@ -140,6 +140,7 @@ Case matrix(Dice& dice, const Op& op, DType dtype) {
 
 Case images(Dice& dice, const Op& op, DType dtype) {
     Case out{requiredAttributes(op), {wide(dice, dtype, Shape{dice.integer(1, 3), 4, 4, 6})}};
+    out.attributes.set("mode", std::string(dice.one(2) ? "DCR" : "CRD"));
     return out;
 }
 
@@ -260,6 +261,36 @@ Case scatterND(Dice& dice, const Op&, DType dtype) {
              wide(dice, dtype, Shape{count, 2})}};
 }
 
+Case tensorScatter(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t length = dice.integer(0, 3);
+    const bool wraps = dice.one(2);
+    Case out{{{"axis", dice.integer(-2, -1)}, {"mode", std::string(wraps ? "circular" : "linear")}}, {}};
+    const bool isLast = out.attributes.integer("axis") == -1;
+    out.inputs = {wide(dice, dtype, isLast ? Shape{3, 2, 5} : Shape{3, 5, 2}),
+                  wide(dice, dtype, isLast ? Shape{3, 2, length} : Shape{3, length, 2})};
+    if (dice.one(3)) return out;
+    out.inputs.push_back(inLayout(
+        dice.tensor(DType::i64, Shape{3}, wraps ? -9 : 0, static_cast<double>(wraps ? 9 : 5 - length)),
+        dice.layout()));
+    return out;
+}
+
+Case pair(Dice& dice, const Op& op, DType dtype) {
+    const Shape shape = dice.shape(4, 5);
+    Tensor first = wide(dice, dtype, shape);
+    Tensor second = wide(dice, dtype, shape);
+    return {requiredAttributes(op), {first, second}};
+}
+
+Case bitCast(Dice& dice, const Op&, DType dtype) {
+    std::vector<DType> same;
+    for (const DType to : kAllDTypes)
+        if (sizeOf(to) == sizeOf(dtype)) same.push_back(to);
+    const DType to =
+        same[static_cast<std::size_t>(dice.integer(0, static_cast<std::int64_t>(same.size()) - 1))];
+    return {{{"to", std::string(name(to))}}, {wide(dice, dtype, dice.shape(4, 5))}};
+}
+
 Case oneHot(Dice& dice, const Op&, DType dtype) {
     return {{{"depth", std::int64_t{4}}, {"axis", dice.integer(-2, 0)}},
             {wide(dice, DType::i32, Shape{dice.integer(1, 5)}), Tensor(), wide(dice, dtype, Shape{2})}};
@@ -276,6 +307,8 @@ const CaseMakers& dataCases() {
         {"Concat", concat},
         {"Constant", constant},
         {"ConstantOfShape", constantOfShape},
+        {"BitCast", bitCast},
+        {"CumProd", alongAxis},
         {"CumSum", alongAxis},
         {"DepthToSpace", images},
         {"Expand", expand},
@@ -307,6 +340,8 @@ const CaseMakers& dataCases() {
         {"Split", split},
         {"Squeeze", squeeze},
         {"Sum", variadic},
+        {"SwiGLU", pair},
+        {"TensorScatter", tensorScatter},
         {"Tile", tile},
         {"Transpose", transpose},
         {"Trilu", matrix},

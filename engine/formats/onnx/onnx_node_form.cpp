@@ -29,6 +29,7 @@ bool says(const Attributes& attributes, std::string_view name, std::initializer_
 int meantSince(const NodeUse& use) {
     const std::string& op = use.facts.op->name;
     const Attributes& attributes = use.facts.attributes;
+    if (op == "Mod" && isFloating(*use.inputs[0]) && !attributes.flag("fmod")) return 28;
     if (op == "GridSample" || op == "DFT") return 20;
     if (op == "Pad" && says(attributes, "mode", {"wrap"})) return 19;
     if (op == "Resize" && says(attributes, "coordinate_transformation_mode", {"half_pixel_symmetric"}))

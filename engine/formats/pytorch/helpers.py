@@ -108,13 +108,13 @@ def split_evenly(x, count, axis):
     return torch.split(x, [end - start for start, end in zip(ends, ends[1:])], axis)
 
 
-def exclusive_cumsum(x, axis, dtype):
-    """The sum of the elements before each one."""
+def exclusive(function, first, x, axis, dtype):
+    """torch.cumsum or torch.cumprod of the elements before each one; `first` if there are none."""
     n = x.shape[axis] if x.dim() else 1
+    start = torch.full_like(x.narrow(axis, 0, 1) if x.dim() and n else x, first, dtype=dtype)
     if x.dim() == 0 or n == 0:
-        return torch.zeros_like(x, dtype=dtype)
-    before = torch.cat([torch.zeros_like(x.narrow(axis, 0, 1)), x.narrow(axis, 0, n - 1)], axis)
-    return torch.cumsum(before, axis, dtype=dtype)
+        return start
+    return function(torch.cat([start, x.narrow(axis, 0, n - 1).type(dtype)], axis), axis, dtype=dtype)
 
 
 def top_k(x, k, axis, largest):
@@ -201,6 +201,16 @@ def space_to_depth(x, block):
     n, c, h, w = x.shape
     x = x.reshape(n, c, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4)
     return x.reshape(n, c * block ** 2, h // block, w // block)
+
+
+def tensor_scatter(cache, update, starts, axis, wraps):
+    """Writes rows into a cache along an axis, from an index per batch entry on; behind the end, from its start on."""
+    shape = [1] * cache.dim()
+    shape[axis] = update.shape[axis]
+    at = torch.arange(update.shape[axis], device=cache.device).reshape(shape)
+    if starts is not None:
+        at = at + starts.reshape([-1] + [1] * (cache.dim() - 1))
+    return cache.scatter(axis, (at % cache.shape[axis] if wraps else at).expand(update.shape), update)
 
 
 def from_start(indices, size):
@@ -450,9 +460,14 @@ def rotary_embedding(x, cos, sin, positions, interleaved, heads, dims):
 
 def dft(x, n, axis, inverse, onesided, is_complex):
     """The discrete Fourier transform; the last axis holds real and imaginary parts."""
-    n = x.shape[axis] if n is None else int(n)
+    is_real = inverse and onesided  # of the first half of a spectrum
+    if n is None:
+        n = 2 * (x.shape[axis] - 1) if is_real else x.shape[axis]
+    n = int(n)
     wide = x if x.dtype == torch.float64 else x.float()
     wide = torch.view_as_complex(wide.contiguous()) if is_complex else wide[..., 0]
+    if is_real:
+        return torch.fft.irfft(wide, n, axis).unsqueeze(-1).type(x.dtype)
     y = torch.fft.ifft(wide, n, axis) if inverse else torch.fft.fft(wide, n, axis)
     return torch.view_as_real((y.narrow(axis, 0, n // 2 + 1) if onesided else y).resolve_conj()).type(x.dtype)
 

@@ -361,8 +361,9 @@ void addArrays(Writers& table) {
                                                         call.in(0), call.integer("blocksize"));
     };
     table["SpaceToDepth"] = [](const Call& call) {
-        return fmt::format("{}({}, {})", call.helper("space_to_depth"), call.in(0),
-                           call.integer("blocksize"));
+        return call.text("mode") == "CRD" ? call.filled("F.pixel_unshuffle({0}, {blocksize})")
+                                          : fmt::format("{}({}, {})", call.helper("space_to_depth"),
+                                                        call.in(0), call.integer("blocksize"));
     };
 }
 

@@ -56,6 +56,12 @@ std::string unique(const Call& call) {
                        call.flag("sorted") ? "True" : "False");
 }
 
+std::string writeRows(const Call& call) {
+    return fmt::format("{}({}, {}, {}, {}, {})", call.helper("tensor_scatter"), call.in(0), call.in(1),
+                       call.in(2), call.axis("axis", call.rank()),
+                       call.text("mode") == "circular" ? "True" : "False");
+}
+
 } // namespace
 
 void addIndexing(Writers& table) {
@@ -70,6 +76,7 @@ void addIndexing(Writers& table) {
     };
     table["ScatterElements"] = scatter;
     table["ScatterND"] = scatterND;
+    table["TensorScatter"] = writeRows;
     table["OneHot"] = [](const Call& call) {
         return fmt::format("{}({}, {}, {}, {})", call.helper("one_hot"), call.in(0), call.scalar(1),
                            call.in(2), call.integer("axis"));

@@ -42,9 +42,12 @@ std::string cumulated(const Call& call) {
     const std::string dim = axis && axis->size() == 1 ? std::to_string(axis->front()) : call.scalar(1);
     const bool reverse = call.flag("reverse");
     const std::string x = reverse ? fmt::format("{}.flip({})", call.in(0), dim) : call.in(0);
-    std::string out = fmt::format("{}({}, {}, dtype={})",
-                                  call.flag("exclusive") ? call.helper("exclusive_cumsum") : "torch.cumsum",
-                                  x, dim, torchDType(call.out().dtype));
+    const char* const function = call.op().name == "CumProd" ? "torch.cumprod" : "torch.cumsum";
+    std::string out =
+        call.flag("exclusive")
+            ? fmt::format("{}({}, {}, {}, {}, dtype={})", call.helper("exclusive"), function,
+                          call.op().name == "CumProd" ? 1 : 0, x, dim, torchDType(call.out().dtype))
+            : fmt::format("{}({}, {}, dtype={})", function, x, dim, torchDType(call.out().dtype));
     return reverse ? fmt::format("({}).flip({})", out, dim) : out;
 }
 
@@ -72,6 +75,11 @@ std::string swish(const Call& call) {
                                      : call.filled("{0} * torch.sigmoid({alpha} * {0})");
 }
 
+std::string swiGlu(const Call& call) {
+    return call.number("alpha") == 1 ? call.filled("F.silu({0}) * {1}")
+                                     : call.filled("{0} * torch.sigmoid({alpha} * {0}) * {1}");
+}
+
 std::string selu(const Call& call) {
     const auto& defaults = *findOp("Selu");
     const bool usual = call.number("alpha") == std::get<double>(*defaults.attribute("alpha")->defaultValue) &&
@@ -86,6 +94,13 @@ std::string shift(const Call& call) {
 
 std::string cast(const Call& call) {
     return fmt::format("{}.type({})", call.in(0), torchDType(call.out().dtype));
+}
+
+std::string bitCast(const Call& call) {
+    // A bool is 0 or 1, whatever the byte is.
+    return call.out().dtype == DType::boolean
+               ? call.filled("{0} != 0")
+               : fmt::format("{}.view({})", call.in(0), torchDType(call.out().dtype));
 }
 
 } // namespace
@@ -106,6 +121,7 @@ void addPointwise(Writers& table) {
     table["Clip"] = clip;
     table["Selu"] = selu;
     table["Swish"] = swish;
+    table["SwiGLU"] = swiGlu;
     table["Dropout"] = dropout;
     table["Div"] = divide;
     table["Mod"] = [](const Call& call) {
@@ -122,7 +138,9 @@ void addPointwise(Writers& table) {
     table["BitShift"] = shift;
     table["Cast"] = cast;
     table["CastLike"] = cast;
+    table["BitCast"] = bitCast;
     table["CumSum"] = cumulated;
+    table["CumProd"] = cumulated;
 }
 
 } // namespace twb::pytorch

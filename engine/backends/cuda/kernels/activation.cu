@@ -43,6 +43,14 @@ void pReluKernel(const KernelCall& call) {
     });
 }
 
+void swiGluKernel(const KernelCall& call) {
+    const element::SwiGlu f{call.attributes.number("alpha")};
+    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(call.queue, call.inputs[0], call.inputs[1], call.outputs[0], f);
+    });
+}
+
 /// A bound of Clip on the host: from the input, from the attribute, or `open`.
 template <class W> W boundOf(const KernelCall& call, std::size_t port, const char* name, W open) {
     const TensorView given = call.input(port);
@@ -84,6 +92,7 @@ void addActivationKernels(KernelMap& table) {
     add(table, "Elu", alphaKernel<element::Elu>);
     add(table, "Celu", alphaKernel<element::Celu>);
     add(table, "Swish", alphaKernel<element::Swish>);
+    add(table, "SwiGLU", swiGluKernel);
     add(table, "Selu", seluKernel);
     add(table, "HardSigmoid", hardSigmoidKernel);
     add(table, "HardSwish", floatKernel<element::HardSwish>);

@@ -47,12 +47,13 @@ void modKernel(const KernelCall& call) {
     const TensorView& a = call.inputs[0];
     const TensorView& b = call.inputs[1];
     const DType dtype = call.outputs[0].dtype;
-    if (!isInteger(dtype) || call.attributes.flag("fmod"))
-        return withStoredNumber(dtype, [&](auto zero) {
-            zip<decltype(zero)>(call, a, b, Checked<element::Fmod>{faultFor(call), Fault::moduloByZero});
-        });
-    withInteger(dtype, [&](auto zero) {
-        zip<decltype(zero)>(call, a, b, Checked<element::Remainder>{faultFor(call), Fault::moduloByZero});
+    const bool isFmod = call.attributes.flag("fmod");
+    withStoredNumber(dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if (isFmod)
+            zip<T>(call, a, b, Checked<element::Fmod>{faultFor(call), Fault::moduloByZero});
+        else
+            zip<T>(call, a, b, Checked<element::Remainder>{faultFor(call), Fault::moduloByZero});
     });
 }
 

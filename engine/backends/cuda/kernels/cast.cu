@@ -46,6 +46,14 @@ std::size_t bytesToConvert(DType dtype, const TensorView& in) {
 
 void castKernel(const KernelCall& call) { convertView(call.queue, call.inputs[0], call.outputs[0]); }
 
+void bitCastKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.dtype == DType::boolean) return castKernel(call); // a bool is 0 or 1, whatever the byte is
+    TensorView bits = call.inputs[0];
+    bits.dtype = out.dtype;
+    copyView(call.queue, bits, out);
+}
+
 } // namespace
 
 void convertView(Queue& queue, const TensorView& in, const TensorView& out) {
@@ -66,6 +74,7 @@ ConvertedView::ConvertedView(Queue& queue, DType dtype, const TensorView& in)
 void addCastKernels(KernelMap& table) {
     add(table, "Cast", castKernel);
     add(table, "CastLike", castKernel);
+    add(table, "BitCast", bitCastKernel);
 }
 
 } // namespace twb::cuda

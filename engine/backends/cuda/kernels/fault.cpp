@@ -1,6 +1,7 @@
 #include "backends/cuda/kernels/fault.h"
 
 #include "core/error.h"
+#include "ops/scatter_rules.h"
 
 #include <fmt/format.h>
 
@@ -54,6 +55,8 @@ std::string sentenceOf(const Fault& fault) {
                                ? fmt::to_string(static_cast<float>(std::bit_cast<double>(fault.value)))
                                : fmt::to_string(std::bit_cast<double>(fault.value)),
                            fault.size);
+    case Fault::badWriteIndex:
+        return sentenceOfWriteIndex(fault.value, static_cast<int>(fault.axis), fault.size);
     default:
         return "a matrix is singular";
     }

@@ -22,7 +22,8 @@ struct Fault {
         badSequenceLength, ///< of sequence `axis`
         badMaxIndex,
         noCategory, ///< `value` holds the bits of a double; `axis` is 1 if it was an f32
-        singular
+        singular,
+        badWriteIndex ///< `size` is the last good one
     };
     std::uint32_t code = none;
     std::uint32_t axis = 0;

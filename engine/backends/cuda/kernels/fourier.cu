@@ -97,8 +97,12 @@ struct Signals {
     std::int64_t parts;          ///< per number: 1 (real) or 2 (complex)
     std::int64_t inner, size;    ///< `inner` signals are interleaved, each with `size` elements
     std::int64_t frames, step;   ///< each signal is split into `frames` overlapping frames
+    std::int64_t mirrored = 0;   ///< length of a spectrum of which the first half is given; 0: none is
 
     TWB_HOST_DEVICE Complex operator()(std::int64_t n, std::int64_t k) const {
+        return k > mirrored / 2 && mirrored > 0 ? given(n, mirrored - k).conjugate() : given(n, k);
+    }
+    TWB_HOST_DEVICE Complex given(std::int64_t n, std::int64_t k) const {
         const std::int64_t element = n % frames * step + k;
         if (element >= size) return {0, 0};
         const std::int64_t signal = n / frames;
@@ -142,7 +146,7 @@ template <class T> struct Store {
     const Complex *data, *chirp;
     T* out;
     std::int64_t first, length, size, bins, inner;
-    bool inverse;
+    bool inverse, isReal;
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t n = i / bins;
         const std::int64_t k = i - n * bins;
@@ -150,9 +154,9 @@ template <class T> struct Store {
         if (chirp) value = (value * chirp[k]).scaled(1 / static_cast<double>(size));
         if (inverse) value = value.conjugate().scaled(1 / static_cast<double>(length));
         const std::int64_t signal = first + n;
-        const std::int64_t at = 2 * ((signal / inner * bins + k) * inner + signal % inner);
+        const std::int64_t at = ((signal / inner * bins + k) * inner + signal % inner) * (isReal ? 1 : 2);
         out[at] = stored<T>(static_cast<Wide<T>>(value.real));
-        out[at + 1] = stored<T>(static_cast<Wide<T>>(value.imaginary));
+        if (!isReal) out[at + 1] = stored<T>(static_cast<Wide<T>>(value.imaginary));
     }
 };
 
@@ -197,7 +201,7 @@ public:
                 using T = decltype(zero);
                 forEach(m_queue, n * bins,
                         Store<T>{numbers, chirp, out.as<T>(), first, m_length, m_size, bins, signals.inner,
-                                 m_inverse});
+                                 m_inverse, signals.mirrored > 0});
             });
         }
     }
@@ -244,15 +248,18 @@ void dftKernel(const KernelCall& call) {
         element::cast<std::int64_t>(hostNumberOf(call.context(), 2, "axis").value_or(-2)), rank);
     if (!axis || *axis == rank - 1) throwChanged("DFT: axis");
     const std::int64_t size = shape[*axis];
-    const std::int64_t length = lengthOf(
-        hostNumberOf(call.context(), 1, "dft_length").value_or(static_cast<double>(size)), "dft_length");
+    const bool inverse = call.attributes.flag("inverse");
+    const bool toReal = inverse && call.attributes.flag("onesided");
+    const auto usual = static_cast<double>(toReal ? 2 * (size - 1) : size);
+    const std::int64_t length =
+        lengthOf(hostNumberOf(call.context(), 1, "dft_length").value_or(usual), "dft_length");
     std::int64_t inner = 1;
     for (int i = *axis + 1; i < rank - 1; ++i) inner *= shape[i];
     const std::int64_t bins = out.shape[*axis];
     if (bins > length) throwChanged("DFT: dft_length");
-    Transform(call.queue, length, call.attributes.flag("inverse"))
-        .run({in.as<double>(), nullptr, shape[rank - 1], inner, size, 1, 0}, out.elementCount() / (2 * bins),
-             bins, out);
+    Transform(call.queue, length, inverse)
+        .run({in.as<double>(), nullptr, shape[rank - 1], inner, size, 1, 0, toReal ? length : 0},
+             out.elementCount() / (bins * out.shape[rank - 1]), bins, out);
 }
 
 void stftKernel(const KernelCall& call) {

@@ -57,10 +57,15 @@ void bitwiseNotKernel(const KernelCall& call) {
 }
 
 void bitShiftKernel(const KernelCall& call) {
-    if (call.attributes.text("direction") == "LEFT")
-        bitsKernel<element::ShiftLeft>(call);
-    else
-        bitsKernel<element::ShiftRight>(call);
+    const bool isLeft = call.attributes.text("direction") == "LEFT";
+    withInteger(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const TensorView& x = call.inputs[0];
+        if (isLeft)
+            zipElements<T, T, T>(call.queue, x, call.inputs[1], call.outputs[0], element::ShiftLeft{});
+        else
+            zipElements<T, T, T>(call.queue, x, call.inputs[1], call.outputs[0], element::ShiftRight{});
+    });
 }
 
 /// out = condition ? x : y, moving elements without arithmetic.

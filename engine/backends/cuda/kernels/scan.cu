@@ -1,7 +1,7 @@
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/rows.h"
 #include "backends/cuda/kernels/scan.h"
-#include "backends/cuda/kernels/sum_before.h"
+#include "backends/cuda/kernels/total_before.h"
 #include "core/error.h"
 #include "ops/host_number.h"
 #include "ops/reduction_rules.h"
@@ -11,11 +11,11 @@
 namespace twb::cuda {
 namespace {
 
-// CumSum. Rows are split into parts, so that a few long rows keep the GPU busy: first the parts' sums, then
-// their prefix sums, then each part separately. The order of additions is fixed, so repeated runs give the
-// same bits; CUB's scan does not guarantee this for floats.
+// CumSum and CumProd. Rows are split into parts, so that a few long rows keep the GPU busy: first the parts'
+// totals, then the totals of the parts before each part, then each part separately. The order of operations
+// is fixed, so repeated runs give the same bits; CUB's scan does not guarantee this for floats.
 
-template <class T> using Sum = twb::Wide<Wide<T>>;
+template <class T> using Total = twb::Wide<Wide<T>>;
 
 /// Parts of rows, starting from the end in a reverse scan. Neighbouring teams handle the same part of
 /// neighbouring rows.
@@ -41,16 +41,18 @@ template <class T> struct Parts {
     }
 };
 
-template <class T> struct SumPart {
+/// Rule: AddStates or MultiplyStates.
+template <class T, class Rule> struct TotalOfPart {
     Parts<T> parts;
-    Sum<T>* sums;
+    Total<T>* totals;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
         const auto part = parts[index];
-        Sum<T> own{};
+        const Rule rule;
+        auto own = Rule::template start<Total<T>>();
         for (std::int64_t n = part.begin + team.index(); n < part.end; n += team.size())
-            own += static_cast<Sum<T>>(part.row.at(part.place(n)));
-        own = team.merged(AddStates{}, own);
-        if (team.isFirst()) sums[part.index] = own;
+            rule.merge(own, static_cast<Total<T>>(part.row.at(part.place(n))));
+        own = team.merged(rule, own);
+        if (team.isFirst()) totals[part.index] = own;
     }
 };
 
@@ -58,31 +60,32 @@ template <class T> struct SumPart {
 /// memory is read sequentially.
 constexpr std::int64_t kShare = 8;
 
-/// Each thread sums its share and adds all shares before its own; this repeats to the end of the part.
-template <class T> struct SumUpTo {
+/// Each thread merges its share and adds all shares before its own; this repeats to the end of the part.
+template <class T, class Rule> struct TotalUpTo {
     Parts<T> parts;
-    const Sum<T>* before; ///< the sum before each part; null: zeros
+    const Total<T>* before; ///< the total before each part; null: there is one part per row
     bool exclusive;
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t index) const {
+        const Rule rule;
         const auto part = parts[index];
         const bool isOne = team.size() == 1;
         const std::int64_t share = isOne ? part.end - part.begin : kShare;
-        Sum<T> sum = before ? before[part.index] : Sum<T>{};
+        auto total = before ? before[part.index] : Rule::template start<Total<T>>();
         for (std::int64_t all = part.begin; all < part.end; all += share * team.size()) {
             const std::int64_t first = all + share * team.index();
             const std::int64_t begin = first < part.end ? first : part.end;
             const std::int64_t end = begin + share < part.end ? begin + share : part.end;
-            Sum<T> own{};
+            auto own = Rule::template start<Total<T>>();
             for (std::int64_t n = begin; !isOne && n < end; ++n)
-                own += static_cast<Sum<T>>(part.row.at(part.place(n)));
-            sum += team.before(own);
+                rule.merge(own, static_cast<Total<T>>(part.row.at(part.place(n))));
+            rule.merge(total, team.before(rule, own));
             for (std::int64_t n = begin; n < end; ++n) {
-                const Sum<T> last = sum;
-                sum += static_cast<Sum<T>>(part.row.at(part.place(n)));
-                part.row.set(part.place(n), static_cast<Wide<T>>(exclusive ? last : sum));
+                const Total<T> last = total;
+                rule.merge(total, static_cast<Total<T>>(part.row.at(part.place(n))));
+                part.row.set(part.place(n), static_cast<Wide<T>>(exclusive ? last : total));
             }
-            sum = team.fromLast(sum);
+            total = team.fromLast(total);
         }
     }
 };
@@ -91,7 +94,8 @@ template <class T> struct SumUpTo {
 constexpr std::int64_t kPart = 4096;
 constexpr std::int64_t kPartOfOne = 256;
 
-template <class T> void sumUp(Queue& queue, const Rows<T>& rows, bool reverse, bool exclusive) {
+template <class Rule, class T>
+void accumulate(Queue& queue, const Rows<T>& rows, bool reverse, bool exclusive) {
     if (rows.length() == 0 || rows.kept.total == 0) return;
     const TeamOf team = teamOf(rows);
     // If there are enough rows to occupy all multiprocessors, each row is one part and read once.
@@ -101,16 +105,17 @@ template <class T> void sumUp(Queue& queue, const Rows<T>& rows, bool reverse, b
                                                         : kPart;
     const Parts<T> parts{rows, reverse, each, (rows.length() + each - 1) / each};
     const std::int64_t all = rows.kept.total * parts.count;
-    const Scratch sums(queue, parts.count == 1 ? 0 : static_cast<std::size_t>(all) * sizeof(Sum<T>));
+    const Scratch totals(queue, parts.count == 1 ? 0 : static_cast<std::size_t>(all) * sizeof(Total<T>));
     const std::int64_t length = std::min(each, rows.length());
     if (parts.count > 1) {
-        forEachRow(queue, all, length, SumPart<T>{parts, sums.as<Sum<T>>()}, team);
-        forEachRow(queue, rows.kept.total, parts.count, SumBefore<Sum<T>>{sums.as<Sum<T>>(), parts.count});
+        forEachRow(queue, all, length, TotalOfPart<T, Rule>{parts, totals.as<Total<T>>()}, team);
+        forEachRow(queue, rows.kept.total, parts.count,
+                   TotalBefore<Total<T>, Rule>{totals.as<Total<T>>(), parts.count});
     }
-    forEachRow(queue, all, length, SumUpTo<T>{parts, sums.as<Sum<T>>(), exclusive}, team);
+    forEachRow(queue, all, length, TotalUpTo<T, Rule>{parts, totals.as<Total<T>>(), exclusive}, team);
 }
 
-void cumSumKernel(const KernelCall& call) {
+template <class Rule> void cumulativeKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     const double given = hostNumberOf(call.context(), 1, "axis").value_or(0);
     const auto axis = element::cast<std::int64_t>(given);
@@ -122,8 +127,8 @@ void cumSumKernel(const KernelCall& call) {
     withStoredNumber(out.dtype, [&](auto zero) {
         using T = decltype(zero);
         if constexpr (sizeof(T) >= 4 || isHalf<T>) {
-            sumUp(call.queue, rowsAlong<T>(call.inputs[0], out, onlyAxis(axis, out.shape.rank())),
-                  call.attributes.flag("reverse"), call.attributes.flag("exclusive"));
+            accumulate<Rule>(call.queue, rowsAlong<T>(call.inputs[0], out, onlyAxis(axis, out.shape.rank())),
+                             call.attributes.flag("reverse"), call.attributes.flag("exclusive"));
         }
     });
 }
@@ -132,9 +137,12 @@ void cumSumKernel(const KernelCall& call) {
 
 void sumUpTo(Queue& queue, std::int64_t* numbers, std::int64_t count) {
     const TensorView view{numbers, DType::i64, Shape{count}, {1}};
-    sumUp(queue, rowsAlong<std::int64_t>(view, view, onlyAxis(0, 1)), false, false);
+    accumulate<AddStates>(queue, rowsAlong<std::int64_t>(view, view, onlyAxis(0, 1)), false, false);
 }
 
-void addScanKernels(KernelMap& table) { add(table, "CumSum", cumSumKernel); }
+void addScanKernels(KernelMap& table) {
+    add(table, "CumSum", cumulativeKernel<AddStates>);
+    add(table, "CumProd", cumulativeKernel<MultiplyStates>);
+}
 
 } // namespace twb::cuda

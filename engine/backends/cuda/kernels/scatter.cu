@@ -186,11 +186,60 @@ void scatterNDKernel(const KernelCall& call) {
     });
 }
 
+// TensorScatter
+
+template <class T> struct WriteRows {
+    Walk<1> walk;
+    const T* update;
+    T* cache;
+    const std::int64_t* starts; ///< null: zeros
+    std::int64_t startStep;
+    std::int64_t inner, length, size; ///< elements behind the axis; sizes along it
+    std::int64_t each;                ///< elements of the update per batch entry
+    bool wraps;
+    int axis;
+    Fault* fault;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t row = i / inner;
+        const std::int64_t outer = row / length;
+        const std::int64_t start = starts ? starts[i / each * startStep] : 0;
+        if (!wraps && (start < 0 || start > size - length)) {
+            raise(fault, Fault::badWriteIndex, start, axis, size - length);
+            return;
+        }
+        std::int64_t place = start + row - outer * length;
+        if (wraps) place = (start % size + size + row - outer * length) % size;
+        cache[(outer * size + place) * inner + i - row * inner] = update[walk.at(i)[0]];
+    }
+};
+
+void tensorScatterKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    const TensorView& update = call.inputs[1];
+    const TensorView starts = call.input(2);
+    const int axis = *normalizeAxis(call.attributes.integer("axis"), out.shape.rank());
+    copyView(call.queue, call.inputs[0], out);
+    const std::int64_t total = update.elementCount();
+    if (total == 0) return;
+    std::int64_t inner = 1;
+    for (int i = axis + 1; i < out.shape.rank(); ++i) inner *= out.shape[i];
+    withBits(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        forEach(call.queue, total,
+                WriteRows<T>{walkOf(update), update.as<const T>(), out.as<T>(),
+                             starts.as<const std::int64_t>(), starts.data ? starts.strides[0] : 0, inner,
+                             update.shape[axis], out.shape[axis], total / out.shape[0],
+                             call.attributes.text("mode") == "circular", axis, call.queue.fault()});
+    });
+}
+
 } // namespace
 
 void addScatterKernels(KernelMap& table) {
     add(table, "ScatterElements", scatterElementsKernel);
     add(table, "ScatterND", scatterNDKernel);
+    add(table, "TensorScatter", tensorScatterKernel);
 }
 
 } // namespace twb::cuda

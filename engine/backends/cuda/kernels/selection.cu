@@ -3,8 +3,8 @@
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/order_keys.h"
 #include "backends/cuda/kernels/row_order.h"
-#include "backends/cuda/kernels/sum_before.h"
 #include "backends/cuda/kernels/take_blocks.h"
+#include "backends/cuda/kernels/total_before.h"
 #include "backends/cuda/kernels/view_copy.h"
 #include "backends/cuda/kernels/walk.h"
 #include "ops/boxes.h"
@@ -64,7 +64,7 @@ template <class T> struct ListSet {
         const Share share(team, part, total);
         std::int64_t count = 0;
         for (std::int64_t i = share.begin; i < share.end; ++i) count += isSet(i) ? 1 : 0;
-        std::int64_t at = before[part] + team.before(count);
+        std::int64_t at = before[part] + team.before(AddStates{}, count);
         for (std::int64_t i = share.begin; i < share.end; ++i)
             if (isSet(i) && at < room) places[at++] = i;
     }
@@ -80,7 +80,7 @@ void listSet(Queue& queue, const TensorView& view, std::int64_t* places, std::in
         using T = decltype(zero);
         const SetElements<T> isSet{walkOf(view), view.as<const T>()};
         forEachRow(queue, parts, kPart, CountSet<T>{isSet, total, before});
-        forEachRow(queue, 1, parts, SumBefore<std::int64_t>{before, parts});
+        forEachRow(queue, 1, parts, TotalBefore<std::int64_t>{before, parts});
         forEachRow(queue, parts, kPart, ListSet<T>{isSet, total, before, places, room});
     });
 }
@@ -220,7 +220,7 @@ void nonMaxSuppressionKernel(const KernelCall& call) {
                          scores.as<const float>(), scores.strides[0], scores.strides[1], scores.strides[2],
                          scores.shape[1], count, most, limits, order.places(), isLeft.as<std::uint8_t>(),
                          kept.as<std::int64_t>(), counts.as<std::int64_t>()});
-    forEachRow(call.queue, 1, rows, SumBefore<std::int64_t>{counts.as<std::int64_t>(), rows});
+    forEachRow(call.queue, 1, rows, TotalBefore<std::int64_t>{counts.as<std::int64_t>(), rows});
     forEachRow(call.queue, rows, most,
                ListBoxes{kept.as<std::int64_t>(), counts.as<std::int64_t>(), out.as<std::int64_t>(),
                          scores.shape[1], most, rows, out.shape[0]});

@@ -50,13 +50,15 @@ public:
         return total;
     }
 
-    /// The sum of the values of the threads before this one. It excludes this thread's value, so that an
-    /// infinite or much larger value does not affect it.
-    template <class T> __device__ T before(T value) const {
-        if (blockDim.x == 1) return T{};
-        T sum = fromBefore(value, 1);
-        for (unsigned distance = 1; distance < blockDim.x; distance *= 2) sum += fromBefore(sum, distance);
-        return sum;
+    /// The values of the threads before this one merged into one; Rule::start() if there are none. It
+    /// excludes this thread's value, so that an infinite or much larger value does not affect it.
+    template <class Rule, class T> __device__ T before(const Rule& rule, T value) const {
+        const T start = Rule::template start<T>();
+        if (blockDim.x == 1) return start;
+        T total = fromBefore(value, 1, start);
+        for (unsigned distance = 1; distance < blockDim.x; distance *= 2)
+            rule.merge(total, fromBefore(total, distance, start));
+        return total;
     }
 
     /// The last thread's value, returned to all.
@@ -71,14 +73,14 @@ public:
     }
 
 private:
-    /// The value of the thread `distance` before this one; zero for the first threads.
-    template <class T> __device__ T fromBefore(T value, unsigned distance) const {
+    /// The value of the thread `distance` before this one; `start` for the first threads.
+    template <class T> __device__ T fromBefore(T value, unsigned distance, T start) const {
         alignas(16) __shared__ unsigned char memory[sizeof(T) * 512];
         auto* const values = reinterpret_cast<T*>(memory) + threadIdx.y * blockDim.x;
         wait(); // values of the previous call have been read
         values[threadIdx.x] = value;
         wait();
-        return threadIdx.x >= distance ? values[threadIdx.x - distance] : T{};
+        return threadIdx.x >= distance ? values[threadIdx.x - distance] : start;
     }
     template <class State> __device__ static State fromLane(const State& state, int distance) {
         constexpr int words = (sizeof(State) + 3) / 4;
@@ -93,7 +95,14 @@ private:
 
 /// Merges states by addition.
 struct AddStates {
+    template <class T> TWB_HOST_DEVICE static T start() { return T{}; }
     template <class T> TWB_HOST_DEVICE void merge(T& state, const T& other) const { state += other; }
+};
+
+/// Merges states by multiplication.
+struct MultiplyStates {
+    template <class T> TWB_HOST_DEVICE static T start() { return T{1}; }
+    template <class T> TWB_HOST_DEVICE void merge(T& state, const T& other) const { state *= other; }
 };
 
 // Two blocks per multiprocessor: within the resulting limit of 64 registers, ptxas keeps loads together, as

@@ -6,8 +6,9 @@
 
 namespace twb::cuda {
 
-/// Replaces each number in each row of `size` numbers by the sum of the numbers before it.
-template <class T> struct SumBefore {
+/// Replaces each number in each row of `size` numbers by the total of the numbers before it.
+/// Rule: AddStates or MultiplyStates.
+template <class T, class Rule = AddStates> struct TotalBefore {
     T* numbers;
     std::int64_t size;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
@@ -15,13 +16,14 @@ template <class T> struct SumBefore {
         const std::int64_t each = (size + team.size() - 1) / team.size();
         const std::int64_t begin = each * team.index() < size ? each * team.index() : size;
         const std::int64_t end = begin + each < size ? begin + each : size;
-        T share{};
-        for (std::int64_t i = begin; i < end; ++i) share += own[i];
-        T sum = team.before(share);
+        const Rule rule;
+        T share = Rule::template start<T>();
+        for (std::int64_t i = begin; i < end; ++i) rule.merge(share, own[i]);
+        T total = team.before(rule, share);
         for (std::int64_t i = begin; i < end; ++i) {
             const T number = own[i];
-            own[i] = sum;
-            sum += number;
+            own[i] = total;
+            rule.merge(total, number);
         }
     }
 };
