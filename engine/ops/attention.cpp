@@ -88,6 +88,17 @@ void inferAttention(InferContext& ctx) {
     };
     requirePast(4, s.size);
     requirePast(5, s.valueSize);
+    if (const TensorType* filled = ctx.input(6)) {
+        if (ctx.input(4))
+            ctx.fail(
+                "shape-mismatch", 6,
+                "connect either nonpad_kv_seqlen, for keys in a cache that another op fills, or past_key "
+                "and past_value");
+        if (filled->shape.rank() != 1 || !meets(filled->shape[0], s.batch))
+            ctx.fail("shape-mismatch", 6,
+                     fmt::format("nonpad_kv_seqlen must have size {}, but has {}",
+                                 Shape{s.batch}.toTorchString(), filled->shape.toTorchString()));
+    }
     const Shape scores{s.batch, s.queryHeads, s.queries, s.total()};
     if (const TensorType* mask = ctx.input(3)) {
         const Shape& shape = mask->shape;
@@ -266,7 +277,9 @@ template <class T> void attend(const KernelContext& ctx) {
     if (s.batch * s.queryHeads * s.queries == 0) return;
 
     const Mask<T> mask(ctx.inputs.size() > 3 ? ctx.inputs[3] : TensorView{});
-    const bool causal = attributes.flag("is_causal");
+    const DenseInput filled = denseInput(ctx.inputs, 6);
+    VisibleKeys visible = visibleKeysOf(attributes, s.queries, total, s.past);
+    if (filled) visible.filled = filled.as<std::int64_t>();
     const T scale = static_cast<T>(attributes.has("scale") ? attributes.number("scale")
                                                            : 1 / std::sqrt(static_cast<double>(s.size)));
     const T cap = static_cast<T>(attributes.number("softcap"));
@@ -290,8 +303,9 @@ template <class T> void attend(const KernelContext& ctx) {
                 if (kept && mode == wanted) std::copy_n(row, total, kept + i * total);
             };
             const T* const added = mask ? mask.row(b, h, i) : nullptr;
+            const VisibleKeys::Range seen = visible.of(b, i);
             const auto bias = [&](std::int64_t j) {
-                if (causal && j > i + s.past) return hidden;
+                if (j < seen.first || j >= seen.end) return hidden;
                 if (!added) return T{0};
                 return j < mask.length ? added[j] : hidden;
             };
@@ -303,10 +317,18 @@ template <class T> void attend(const KernelContext& ctx) {
                 for (std::int64_t j = 0; j < total; ++j) row[j] *= cap;
             }
             keep(1);
-            if (causal || added)
-                for (std::int64_t j = 0; j < total; ++j) row[j] += bias(j);
+            const bool hides = visible.hides() || added;
+            bool seesAny = !hides;
+            for (std::int64_t j = 0; hides && j < total; ++j) {
+                const T summand = bias(j);
+                row[j] += summand;
+                seesAny = seesAny || summand != hidden;
+            }
             keep(2);
-            softmax(row, total);
+            if (seesAny)
+                softmax(row, total);
+            else // whatever the scores are
+                std::fill_n(row, total, T{0});
             keep(3);
         }
         if (!y) return;
@@ -384,9 +406,9 @@ std::vector<GraphTensor> attentionOf(GradientContext& g) {
     const Shape& valueShape = g.input(2).shape();
     const Sizes s = sizesOf(attributes, g.input(0).shape(), g.input(1).shape(), valueShape,
                             pastKey ? &pastKey.shape() : nullptr);
-    const DType own = g.input(0).type().dtype;
+    const DType ofQueries = g.input(0).type().dtype;
     const DType ofValues = g.input(2).type().dtype;
-    const DType dtype = own == ofValues ? own : DType::f64;
+    const DType dtype = ofQueries == ofValues ? ofQueries : DType::f64;
     const std::int64_t total = s.total();
     const auto joined = [&](int port, int past, std::int64_t size) {
         const GraphTensor added = byHead(cast(g.input(port), dtype), s.keyHeads, s.keys, size);
@@ -406,14 +428,25 @@ std::vector<GraphTensor> attentionOf(GradientContext& g) {
     const GraphTensor capped = cap > 0 ? cap * apply("Tanh", {scores / cap}) : scores;
     constexpr double hidden = -std::numeric_limits<double>::infinity();
     GraphTensor masked = capped;
-    if (attributes.flag("is_causal"))
-        masked = where(
-            apply("Greater", {progression(g, DType::i64, total),
-                              progression(g, DType::i64, s.queries, static_cast<double>(s.past), 1, 1)}),
-            hidden, masked);
+    const GraphTensor keyAt = progression(g, DType::i64, total);
+    const auto hideKeys = [&](const char* comparison, GraphTensor bound) {
+        masked = where(apply(comparison, {keyAt, bound}), hidden, masked);
+    };
+    // The place of a query among the keys.
+    GraphTensor own = progression(g, DType::i64, s.queries, static_cast<double>(s.past), 1, 1);
+    if (const GraphTensor given = g.input(6)) {
+        const GraphTensor filled = reshape(given, {s.batch, 1, 1, 1});
+        own = own + filled - static_cast<double>(s.queries);
+        hideKeys("GreaterOrEqual", filled);
+    }
+    if (attributes.flag("is_causal")) hideKeys("Greater", own);
+    const auto left = static_cast<double>(attributes.integer("left_window_size"));
+    const auto right = static_cast<double>(attributes.integer("right_window_size"));
+    if (left >= 0) hideKeys("Less", own - left);
+    if (right >= 0) hideKeys("Greater", own + right);
     if (g.input(3)) masked = masked + maskSummand(g.input(3), dtype, total);
     GraphTensor shares;
-    if (g.input(3) && total > 0) {
+    if ((g.input(3) || g.input(6) || left >= 0 || right >= 0) && total > 0) {
         const GraphTensor seesNone = isEqual(
             apply("ReduceMax", {masked}, {{"axes", std::vector<std::int64_t>{-1}}, {"keepdims", true}}),
             hidden);
@@ -425,8 +458,8 @@ std::vector<GraphTensor> attentionOf(GradientContext& g) {
                             {s.batch, s.queryHeads, s.queries, s.valueSize});
     if (s.flat) y = reshape(transpose(y, {0, 2, 1, 3}), {s.batch, s.queries, s.queryHeads * s.valueSize});
     const GraphTensor kept[] = {scores, capped, masked, shares};
-    return {cast(y, own), cast(keys, own), cast(values, ofValues),
-            cast(kept[attributes.integer("qk_matmul_output_mode")], own)};
+    return {cast(y, ofQueries), cast(keys, ofQueries), cast(values, ofValues),
+            cast(kept[attributes.integer("qk_matmul_output_mode")], ofQueries)};
 }
 
 } // namespace
@@ -447,9 +480,19 @@ Heads headsOf(const Shape& shape, const Attributes& attributes, const char* attr
     return {count, shape[2] / count, shape[1]};
 }
 
+VisibleKeys visibleKeysOf(const Attributes& attributes, std::int64_t queries, std::int64_t total,
+                          std::int64_t past) {
+    return {queries,
+            total,
+            past,
+            attributes.flag("is_causal"),
+            attributes.integer("left_window_size"),
+            attributes.integer("right_window_size")};
+}
+
 void addAttention(std::vector<Op>& table) {
     Op attention =
-        makeOp("Attention", "Attention", 23,
+        makeOp("Attention", "Attention", 25,
                "Scaled dot-product attention over several heads, with masks and a cache of keys and values",
                "Y = softmax(scale · Q · Kᵀ + mask) · V");
     attention.inputs = {port("Q", "query", kFloats, "T1"),
@@ -457,7 +500,8 @@ void addAttention(std::vector<Op>& table) {
                         port("V", "value", kFloats, "T2"),
                         optionalPort("attn_mask", "attn_mask", kAll, "U"),
                         optionalPort("past_key", "past_key", kFloats, "T1"),
-                        optionalPort("past_value", "past_value", kFloats, "T2")};
+                        optionalPort("past_value", "past_value", kFloats, "T2"),
+                        optionalPort("nonpad_kv_seqlen", "nonpad_kv_seqlen", DTypeSet{DType::i64})};
     attention.outputs = {port("Y", "", kFloats, "T1"), port("present_key", "", kFloats, "T1"),
                          port("present_value", "", kFloats, "T2"),
                          port("qk_matmul_output", "", kFloats, "T1")};
@@ -472,10 +516,17 @@ void addAttention(std::vector<Op>& table) {
     AttributeSpec cap =
         numberAttribute("softcap", 0, "Soft cap of the scores: softcap · tanh(scores / softcap); 0: no cap");
     cap.minimum = 0;
+    AttributeSpec left = integerAttribute("left_window_size", -1,
+                                          "Number of keys before its own that a query sees; -1: all of them");
+    AttributeSpec right = integerAttribute("right_window_size", -1,
+                                           "Number of keys after its own that a query sees; -1: all of them");
+    left.minimum = right.minimum = -1;
     attention.attributes = {
         flagAttribute("is_causal", false, "Hide later keys from earlier queries"),
         countAttribute("q_num_heads", "Number of heads of Q if it has three axes"),
         countAttribute("kv_num_heads", "Number of heads of K and V if they have three axes"),
+        std::move(left),
+        std::move(right),
         std::move(mode),
         std::move(scale),
         std::move(cap),

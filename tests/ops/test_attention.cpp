@@ -55,6 +55,7 @@ void TestAttention::attention() {
         const std::int64_t Sq = dice.integer(1, 4);
         const std::int64_t Sk = dice.integer(1, 4);
         const bool hasPast = dice.one(2);
+        const bool isPadded = !hasPast && dice.one(2); // keys in a cache that is not full
         const std::int64_t past = hasPast ? dice.integer(0, 3) : 0;
         const std::int64_t total = past + Sk;
         const std::int64_t size = dice.integer(1, 4);
@@ -73,6 +74,15 @@ void TestAttention::attention() {
         const bool causal = dice.one(2);
         const double cap = dice.one(3) ? 1.5 : 0;
         const std::int64_t mode = dice.integer(0, 3);
+        const Tensor filled = isPadded ? dice.tensor(DType::i64, {B}, 0, static_cast<double>(Sk)) : Tensor{};
+        const std::int64_t left = dice.one(3) ? dice.integer(0, 3) : -1;
+        const std::int64_t right = dice.one(3) ? dice.integer(0, 3) : -1;
+        const auto isHidden = [&](std::int64_t b, std::int64_t i, std::int64_t j) {
+            const auto used = filled ? static_cast<std::int64_t>(filled.at(b)) : total;
+            const std::int64_t own = filled ? i + used - Sq : i + past;
+            return j >= used || (causal && j > own) || (left >= 0 && j < own - left) ||
+                   (right >= 0 && j > own + right);
+        };
         Tensor mask;
         if (dice.one(2)) {
             // The mask may cover only the first keys, and may broadcast along all axes before the last.
@@ -81,7 +91,11 @@ void TestAttention::attention() {
             dims.erase(dims.begin(), dims.begin() + dice.integer(0, 2));
             mask = dice.tensor(dice.one(2) ? DType::boolean : type, Shape(dims), -1, 1);
         }
-        Attributes attributes{{"is_causal", causal}, {"softcap", cap}, {"qk_matmul_output_mode", mode}};
+        Attributes attributes{{"is_causal", causal},
+                              {"softcap", cap},
+                              {"qk_matmul_output_mode", mode},
+                              {"left_window_size", left},
+                              {"right_window_size", right}};
         if (flat) {
             attributes.set("q_num_heads", heads);
             attributes.set("kv_num_heads", kvHeads);
@@ -121,7 +135,7 @@ void TestAttention::attention() {
                         for (std::int64_t d = 0; d < size; ++d)
                             score += element(q, heads, b, h, i, d) * keyAt(b, h / group, j, d);
                         score *= scale;
-                        const double bias = causal && j > i + past ? -kInf : maskAt(b, h, i, j);
+                        const double bias = isHidden(b, i, j) ? -kInf : maskAt(b, h, i, j);
                         row[j] = score;
                         if (cap > 0) score = cap * std::tanh(score / cap);
                         if (mode == 1) row[j] = score;
@@ -145,7 +159,8 @@ void TestAttention::attention() {
         const auto outputs = runOp("Attention", attributes,
                                    {inLayout(q, dice.layout()), inLayout(k, dice.layout()),
                                     inLayout(v, dice.layout()), mask ? inLayout(mask, dice.layout()) : mask,
-                                    hasPast ? inLayout(pastKey, dice.layout()) : pastKey, pastValue});
+                                    hasPast ? inLayout(pastKey, dice.layout()) : pastKey, pastValue,
+                                    isPadded ? inLayout(filled, dice.layout()) : filled});
         const Tolerance tolerance{2e-5, 2e-5};
         QString wrong =
             difference(outputs[0], flat ? Shape{B, Sq, heads * valueSize} : Shape{B, heads, Sq, valueSize}, y,
@@ -169,6 +184,14 @@ void TestAttention::attention() {
 void TestAttention::hidesAll() {
     const Tensor x = tensorOf(DType::f32, {1, 1, 1, 1}, {1});
     QCOMPARE(runOp("Attention", {}, {x, x, x, tensorOf(DType::boolean, {1, 1}, {0})})[0].at(0), 0.0);
+    // The scores of keys that no query attends do not count, even if they are infinite.
+    const Tensor infinite = tensorOf(DType::f32, {1, 1, 1, 1}, {kInf});
+    QCOMPARE(runOp("Attention", {}, {x, infinite, x, tensorOf(DType::boolean, {1, 1}, {0})})[0].at(0), 0.0);
+    // More queries than keys in use: the first query precedes all keys.
+    const Tensor two = tensorOf(DType::f32, {1, 1, 2, 1}, {1, 2});
+    QCOMPARE(valuesOf(runOp("Attention", {{"is_causal", true}},
+                            {two, two, two, {}, {}, {}, tensorOf(DType::i64, {1}, {1})})[0]),
+             (Numbers{0, 1}));
 }
 
 void TestAttention::refuses() {

@@ -233,6 +233,8 @@ Case attention(Dice& dice, const Op&, DType dtype) {
                       wide(dice, dtype, Shape{2, keyHeads, keys, 4}),
                       wide(dice, dtype, Shape{2, keyHeads, keys, 3})};
     }
+    for (const char* side : {"left_window_size", "right_window_size"})
+        if (dice.one(3)) out.attributes.set(side, dice.integer(0, 2));
     if (dice.one(2)) out.inputs.push_back(wide(dice, dtype, Shape{queries, keys}));
     return out;
 }

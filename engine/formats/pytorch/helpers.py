@@ -407,11 +407,13 @@ def lstm(x, w, r, b, lengths, h, c, direction, batch_first):
     return recurrent(x, w, r, b, lengths, [h, c], direction, batch_first, cell)
 
 
-def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale, softcap, mode):
-    """softmax(q k' + mask) v for each head; past keys and values precede the new ones."""
+def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale, softcap, mode, filled=None, left=None,
+              right=None):
+    """softmax(q k' + mask) v for each head; past keys and values precede the new ones. Of the keys of a batch entry, the
+    first ones are in use, as many as `filled` says. A query sees `left` keys before its own one and `right` after it."""
     is_flat = q.dim() == 3
     if is_flat:
-        q, k, v = (x.reshape(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
+        q, k, v = (x.reshape(x.shape[0], x.shape[1], heads, x.shape[2] // heads).transpose(1, 2)
                    for x, heads in ((q, q_heads), (k, kv_heads), (v, kv_heads)))
     if past_k is not None:
         k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
@@ -421,20 +423,35 @@ def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale
     root = math.sqrt(scale if scale is not None else 1 / math.sqrt(q.shape[-1]))
     scores = (q * root) @ (k * root).transpose(-1, -2)
     seen = [scores]
-    bias = torch.zeros(q.shape[-2], k.shape[-2], dtype=q.dtype, device=q.device)
+    keys = torch.arange(k.shape[-2], device=q.device)
+    own = torch.arange(q.shape[-2], device=q.device).unsqueeze(1)  # the place of a query among the keys
+    hidden = torch.zeros(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device)
+    if filled is not None:
+        used = filled.reshape(-1, 1, 1, 1)
+        own = own + used - q.shape[-2]
+        hidden = hidden | (keys >= used)
+    elif past_k is not None:
+        own = own + past_k.shape[2]
     if is_causal:
-        bias = bias.masked_fill(~torch.ones_like(bias, dtype=torch.bool).tril(k.shape[-2] - q.shape[-2] if past_k is not None else 0), float("-inf"))
+        hidden = hidden | (keys > own)
+    if left is not None:
+        hidden = hidden | (keys < own - left)
+    if right is not None:
+        hidden = hidden | (keys > own + right)
+    bias = torch.zeros(hidden.shape, dtype=q.dtype, device=q.device)
     if mask is not None:
         given = torch.zeros(mask.shape, dtype=q.dtype, device=q.device).masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else mask
         if given.shape[-1] < bias.shape[-1]:
             given = F.pad(given, [0, bias.shape[-1] - given.shape[-1]], value=float("-inf"))
         bias = bias + given
+    bias = bias.masked_fill(hidden, float("-inf"))
     if softcap:
         scores = softcap * torch.tanh(scores / softcap)
     seen.append(scores)
     masked = scores + bias
     seen.append(masked)
-    weights = torch.softmax(masked, -1).masked_fill(torch.isneginf(masked).all(-1, keepdim=True), 0)
+    sees_none = torch.isneginf(bias).all(-1, keepdim=True) | torch.isneginf(masked).all(-1, keepdim=True)
+    weights = torch.softmax(masked, -1).masked_fill(sees_none, 0)
     seen.append(weights)
     y = weights @ v
     if is_flat:

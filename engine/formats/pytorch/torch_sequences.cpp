@@ -35,10 +35,15 @@ std::string attention(const Call& call) {
     std::string inputs;
     for (int port = 0; port < 6; ++port) inputs += call.in(port) + ", ";
     const std::string scale = call.hasAttribute("scale") ? literal(*call.attributes().find("scale")) : "None";
-    return fmt::format("{}({}is_causal={}, q_heads={}, kv_heads={}, scale={}, softcap={}, mode={})",
+    std::string more;
+    if (call.has(6)) more += ", filled=" + call.in(6);
+    for (const char* side : {"left", "right"})
+        if (const std::int64_t size = call.integer(fmt::format("{}_window_size", side)); size >= 0)
+            more += fmt::format(", {}={}", side, size);
+    return fmt::format("{}({}is_causal={}, q_heads={}, kv_heads={}, scale={}, softcap={}, mode={}{})",
                        call.helper("attention"), inputs, call.flag("is_causal") ? "True" : "False",
                        call.integer("q_num_heads"), call.integer("kv_num_heads"), scale,
-                       literal(call.number("softcap")), call.integer("qk_matmul_output_mode"));
+                       literal(call.number("softcap")), call.integer("qk_matmul_output_mode"), more);
 }
 
 std::string rotary(const Call& call) {

@@ -60,14 +60,24 @@ template <class W> struct Mask {
 };
 
 struct AddMask {
-    std::int64_t heads, queries, total, past;
-    bool isCausal;
+    std::int64_t heads;
+    VisibleKeys keys;
     std::int64_t mode; ///< the stage of the scores to keep
 };
 
-struct Most {
-    template <class T> TWB_HOST_DEVICE void merge(T& state, const T& other) const {
+/// The largest score of a row, and the largest summand of its mask; NaN wins.
+template <class W> struct Peak {
+    W score = -std::numeric_limits<W>::infinity();
+    W mask = -std::numeric_limits<W>::infinity();
+};
+
+struct HigherPeak {
+    template <class W> TWB_HOST_DEVICE static void raise(W& state, W other) {
         if (other > state || other != other) state = other;
+    }
+    template <class W> TWB_HOST_DEVICE void merge(Peak<W>& state, const Peak<W>& other) const {
+        raise(state.score, other.score);
+        raise(state.mask, other.mask);
     }
 };
 
@@ -79,41 +89,46 @@ template <class W, class T> struct ShareOut {
     AddMask how;
     W cap;
 
-    TWB_HOST_DEVICE W added(std::int64_t row, std::int64_t j) const {
-        constexpr W hidden = -std::numeric_limits<W>::infinity();
-        const std::int64_t i = row % how.queries;
-        if (how.isCausal && j > i + how.past) return hidden;
-        if (!mask.data) return W{0};
-        if (j >= mask.length) return hidden;
-        const std::int64_t at = row / how.queries;
-        return mask.data[at / how.heads * mask.batch + at % how.heads * mask.head + i * mask.query + j];
-    }
+    static constexpr W kHidden = -std::numeric_limits<W>::infinity();
 
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t row) const {
-        W* const own = scores + row * how.total;
-        const auto keep = [&](std::int64_t j, W value) { kept[row * how.total + j] = stored<T>(value); };
-        W most = -std::numeric_limits<W>::infinity();
-        for (std::int64_t j = team.index(); j < how.total; j += team.size()) {
+        const std::int64_t total = how.keys.total;
+        const std::int64_t i = row % how.keys.queries;
+        const std::int64_t at = row / how.keys.queries;
+        const std::int64_t batch = at / how.heads;
+        const auto seen = how.keys.of(batch, i);
+        const W* const bias =
+            mask.data ? mask.data + batch * mask.batch + at % how.heads * mask.head + i * mask.query
+                      : nullptr;
+        const auto added = [&](std::int64_t j) {
+            if (j < seen.first || j >= seen.end) return kHidden;
+            if (!bias) return W{0};
+            return j < mask.length ? bias[j] : kHidden;
+        };
+        W* const own = scores + row * total;
+        const auto keep = [&](std::int64_t j, W value) { kept[row * total + j] = stored<T>(value); };
+        Peak<W> peak;
+        for (std::int64_t j = team.index(); j < total; j += team.size()) {
             W score = own[j];
-            const W bias = added(row, j);
+            const W summand = added(j);
             if (kept && how.mode == 0) keep(j, score);
             // The cap comes before the mask; otherwise it would make masked scores finite.
             if (cap > 0) score = cap * std::tanh(score / cap);
             if (kept && how.mode == 1) keep(j, score);
-            score += bias;
+            score += summand;
             if (kept && how.mode == 2) keep(j, score);
             own[j] = score;
-            Most{}.merge(most, score);
+            HigherPeak{}.merge(peak, {score, summand});
         }
-        most = team.merged(Most{}, most);
+        peak = team.merged(HigherPeak{}, peak);
         double sum = 0;
-        for (std::int64_t j = team.index(); j < how.total; j += team.size()) {
-            own[j] = std::exp(own[j] - most);
+        for (std::int64_t j = team.index(); j < total; j += team.size()) {
+            own[j] = std::exp(own[j] - peak.score);
             sum += static_cast<double>(own[j]);
         }
         const W factor = static_cast<W>(1 / team.merged(AddStates{}, sum));
-        const bool attends = most != -std::numeric_limits<W>::infinity(); // any key at all
-        for (std::int64_t j = team.index(); j < how.total; j += team.size()) {
+        const bool attends = peak.score != kHidden && peak.mask != kHidden; // any key at all
+        for (std::int64_t j = team.index(); j < total; j += team.size()) {
             own[j] = attends ? own[j] * factor : W{0};
             if (kept && how.mode == 3) keep(j, own[j]);
         }
@@ -194,12 +209,12 @@ void attentionKernel(const KernelCall& call) {
                 stride *= size;
             }
         }
-        const AddMask how{queryHeads.count,
-                          queryHeads.length,
-                          total,
-                          past,
-                          call.attributes.flag("is_causal"),
-                          call.attributes.integer("qk_matmul_output_mode")};
+        AddMask how{queryHeads.count, visibleKeysOf(call.attributes, queryHeads.length, total, past),
+                    call.attributes.integer("qk_matmul_output_mode")};
+        if (const TensorView filled = call.input(6); filled.data) {
+            how.keys.filled = filled.as<const std::int64_t>();
+            how.keys.filledStep = filled.strides[0];
+        }
         withStoredFloat(q.dtype, [&](auto element) {
             using T = decltype(element);
             forEachRow(queue, batch * queryHeads.count * queryHeads.length, total,
