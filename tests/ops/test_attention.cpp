@@ -32,6 +32,9 @@ private Q_SLOTS:
     void attention();
     void hidesAll();
     void refuses();
+    void linear_data() { attention_data(); }
+    void linear();
+    void linearRefuses();
     void rotary_data() { attention_data(); }
     void rotary();
     void rotaryRefuses();
@@ -210,6 +213,110 @@ void TestAttention::refuses() {
     QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 3}}).contains("does not broadcast"));
     QVERIFY(error({}, {{1, 2, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {2, 2}, {1, 2, 1, 4}})
                 .contains("connect both past_key and past_value"));
+    const Tensor x = tensorOf(DType::f32, {2, 1, 1, 1}, {1, 2});
+    const Tensor past = tensorOf(DType::f32, {2, 1, 0, 1}, {});
+    const auto filled = [](std::int64_t count) {
+        return tensorOf(DType::i64, {count}, Numbers(at(count), 1));
+    };
+    QVERIFY(inferError([&] {
+                inferTypes("Attention", {}, {x, x, x, {}, {}, {}, filled(3)});
+            }).contains("nonpad_kv_seqlen must have size [2], but has [3]"));
+    QVERIFY(inferError([&] {
+                inferTypes("Attention", {}, {x, x, x, {}, past, past, filled(2)});
+            }).contains("connect either nonpad_kv_seqlen"));
+}
+
+void TestAttention::linear() {
+    QFETCH(int, dtype);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(93);
+    for (int round = 0; round < 80; ++round) {
+        const bool gated = dice.one(2);
+        const bool delta = dice.one(2);
+        const std::int64_t B = dice.integer(1, 2);
+        const std::int64_t steps = dice.integer(0, 4);
+        const std::int64_t kvHeads = dice.integer(1, 3);
+        const std::int64_t group = dice.integer(1, 2);
+        const std::int64_t heads = kvHeads * group;
+        const std::int64_t size = dice.integer(1, 3);
+        const std::int64_t valueSize = dice.integer(1, 3);
+        const Tensor q = dice.tensor(type, {B, steps, heads * size}, -1, 1);
+        const Tensor k = dice.tensor(type, {B, steps, kvHeads * size}, -1, 1);
+        const Tensor v = dice.tensor(type, {B, steps, kvHeads * valueSize}, -1, 1);
+        const DType stateType = isHalfWidth(type) && dice.one(2) ? DType::f32 : type;
+        const Tensor past =
+            dice.one(2) ? dice.tensor(stateType, {B, kvHeads, size, valueSize}, -1, 1) : Tensor{};
+        const bool perKey = dice.one(2);
+        const Tensor decay =
+            gated ? dice.tensor(type, {B, steps, kvHeads * (perKey ? size : 1)}, -2, 0) : Tensor{};
+        const bool isShared = dice.one(2);
+        const Tensor beta = delta ? dice.tensor(type, {B, steps, isShared ? 1 : kvHeads}, 0, 1) : Tensor{};
+        const double given = dice.one(2) ? 0 : 0.7;
+        const double scale = given == 0 ? 1 / std::sqrt(static_cast<double>(size)) : given;
+
+        Numbers state = past ? valuesOf(past) : Numbers(at(B * kvHeads * size * valueSize));
+        Numbers y(at(B * steps * heads * valueSize));
+        for (std::int64_t b = 0; b < B; ++b)
+            for (std::int64_t h = 0; h < kvHeads; ++h)
+                for (std::int64_t t = 0; t < steps; ++t)
+                    for (std::int64_t m = 0; m < valueSize; ++m) {
+                        const std::int64_t step = b * steps + t;
+                        const auto cell = [&](std::int64_t d) -> double& {
+                            return state[at(((b * kvHeads + h) * size + d) * valueSize + m)];
+                        };
+                        const auto keyAt = [&](std::int64_t d) {
+                            return k.at((step * kvHeads + h) * size + d);
+                        };
+                        double change = v.at((step * kvHeads + h) * valueSize + m);
+                        for (std::int64_t d = 0; d < size; ++d) {
+                            if (gated)
+                                cell(d) *= std::exp(
+                                    decay.at(perKey ? (step * kvHeads + h) * size + d : step * kvHeads + h));
+                            if (delta) change -= cell(d) * keyAt(d);
+                        }
+                        if (delta) change *= beta.at(isShared ? step : step * kvHeads + h);
+                        for (std::int64_t d = 0; d < size; ++d) cell(d) += keyAt(d) * change;
+                        for (std::int64_t g = h * group; g < (h + 1) * group; ++g)
+                            for (std::int64_t d = 0; d < size; ++d)
+                                y[at((step * heads + g) * valueSize + m)] +=
+                                    scale * q.at((step * heads + g) * size + d) * cell(d);
+                    }
+        const auto laidOut = [&](const Tensor& x) { return x ? inLayout(x, dice.layout()) : x; };
+        const std::string rule = gated ? (delta ? "gated_delta" : "gated") : delta ? "delta" : "linear";
+        const auto outputs = runOp(
+            "LinearAttention",
+            {{"q_num_heads", heads}, {"kv_num_heads", kvHeads}, {"update_rule", rule}, {"scale", given}},
+            {laidOut(q), laidOut(k), laidOut(v), laidOut(past), laidOut(decay), laidOut(beta)});
+        const Tolerance tolerance = findOp("LinearAttention")->tolerance;
+        QString wrong = difference(outputs[0], {B, steps, heads * valueSize}, y, tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable("output: " + wrong));
+        wrong = difference(outputs[1], {B, kvHeads, size, valueSize}, state, tolerance);
+        QVERIFY2(wrong.isEmpty(), qPrintable("present_state: " + wrong));
+        QCOMPARE(outputs[1].dtype(), past ? stateType : type);
+    }
+}
+
+void TestAttention::linearRefuses() {
+    const auto error = [](const char* rule, std::int64_t queryHeads, std::vector<TensorType> types) {
+        return inferError([&] {
+            inferTypes("LinearAttention",
+                       {{"q_num_heads", queryHeads},
+                        {"kv_num_heads", std::int64_t{2}},
+                        {"update_rule", std::string(rule)}},
+                       types);
+        });
+    };
+    const TensorType x{DType::f32, {1, 3, 4}};
+    QVERIFY(error("linear", 3, {{DType::f32, {1, 3, 6}}, x, x}).contains("q_num_heads must be a multiple"));
+    QVERIFY(error("linear", 2, {x, {DType::f32, {1, 3, 6}}, x}).contains("key must have size [1, 3, 4]"));
+    QVERIFY(error("linear", 2, {x, x, {DType::f32, {1, 2, 4}}}).contains("value must have size [1, 3, 4]"));
+    QVERIFY(error("gated", 2, {x, x, x}).contains("\"gated\" needs the input decay"));
+    QVERIFY(error("linear", 2, {x, x, x, {DType::f32, {1, 2, 2, 3}}})
+                .contains("past_state must have size [1, 2, 2, 2]"));
+    QVERIFY(error("gated", 2, {x, x, x, {DType::f32, {1, 2, 2, 2}}, {DType::f32, {1, 3, 3}}})
+                .contains("decay must have size [1, 3, 2] or end with 4"));
+    QVERIFY(error("gated", 2, {x, x, x, {DType::f32, {1, 2, 2, 2}}, x, {DType::f32, {1, 3, 1}}})
+                .contains("does not use the input beta"));
 }
 
 void TestAttention::rotary() {

@@ -158,6 +158,7 @@ private Q_SLOTS:
     void transpose();
     void largeOnes();
     void constantWeightsArePackedOnce();
+    void causal();
     void autoPad();
     void outputShapes();
     void integers();
@@ -263,6 +264,56 @@ void TestConvolution::largeOnes() {
                 QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
             }
         }
+}
+
+void TestConvolution::causal() {
+    Dice dice(57);
+    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+        for (int round = 0; round < 40; ++round) {
+            const std::int64_t channels = dice.integer(1, 3);
+            const std::int64_t length = dice.integer(0, 5);
+            const std::int64_t taps = dice.integer(1, 4);
+            const std::int64_t before = taps - 1;
+            const Tensor x = dice.tensor(dtype, {2, channels, length}, -2, 2);
+            const Tensor weight = dice.tensor(dtype, {channels, 1, taps}, -2, 2);
+            const Tensor bias = dice.one(2) ? dice.tensor(dtype, {channels}, -2, 2) : Tensor();
+            const Tensor past = dice.one(2) ? dice.tensor(dtype, {2, channels, before}, -2, 2) : Tensor();
+            const bool isSwish = dice.one(2);
+            const auto padded = [&](std::int64_t line, std::int64_t i) {
+                if (i >= before) return x.at(line * length + i - before);
+                return past ? past.at(line * before + i) : 0.0;
+            };
+            std::vector<double> y;
+            std::vector<double> present;
+            for (std::int64_t line = 0; line < 2 * channels; ++line) {
+                for (std::int64_t i = 0; i < length; ++i) {
+                    double sum = bias ? bias.at(line % channels) : 0;
+                    for (std::int64_t k = 0; k < taps; ++k)
+                        sum += weight.at(line % channels * taps + k) * padded(line, i + k);
+                    y.push_back(isSwish ? sum / (1 + std::exp(-sum)) : sum);
+                }
+                for (std::int64_t i = 0; i < before; ++i) present.push_back(padded(line, length + i));
+            }
+            const auto laidOut = [&](const Tensor& tensor) {
+                return tensor ? inLayout(tensor, dice.layout()) : tensor;
+            };
+            const auto outputs =
+                runOp("CausalConvWithState", {{"activation", std::string(isSwish ? "silu" : "none")}},
+                      {laidOut(x), laidOut(weight), laidOut(bias), laidOut(past)});
+            QString wrong = difference(outputs[0], x.shape(), y, findOp("CausalConvWithState")->tolerance);
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+            wrong = difference(outputs[1], {2, channels, before}, present, {});
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+    const auto error = [](const std::vector<Shape>& shapes) {
+        std::vector<TensorType> types;
+        for (const Shape& shape : shapes) types.push_back({DType::f32, shape});
+        return inferError([&] { inferTypes("CausalConvWithState", {}, types); });
+    };
+    QVERIFY(error({{2, 3}, {3, 1, 2}}).contains("must have three axes"));
+    QVERIFY(error({{2, 3, 4}, {3, 2, 2}}).contains("weight must have size [3, 1, k]"));
+    QVERIFY(error({{2, 3, 4}, {3, 1, 2}, {4}}).contains("bias must have size [3]"));
+    QVERIFY(error({{2, 3, 4}, {3, 1, 2}, {3}, {2, 3, 2}}).contains("past_state must have size [2, 3, 1]"));
 }
 
 void TestConvolution::autoPad() {

@@ -236,6 +236,41 @@ Case attention(Dice& dice, const Op&, DType dtype) {
     for (const char* side : {"left_window_size", "right_window_size"})
         if (dice.one(3)) out.attributes.set(side, dice.integer(0, 2));
     if (dice.one(2)) out.inputs.push_back(wide(dice, dtype, Shape{queries, keys}));
+    if (dice.one(3)) {
+        out.inputs.resize(6);
+        out.inputs.push_back(
+            inLayout(dice.tensor(DType::i64, Shape{2}, 0, static_cast<double>(keys)), dice.layout()));
+    }
+    return out;
+}
+
+Case linearAttention(Dice& dice, const Op&, DType dtype) {
+    static const char* const rules[] = {"linear", "gated", "delta", "gated_delta"};
+    const std::string rule = rules[dice.integer(0, 3)];
+    const std::int64_t keyHeads = dice.integer(1, 2);
+    const std::int64_t heads = keyHeads * dice.integer(1, 2);
+    const std::int64_t steps = dice.integer(1, 4);
+    Case out{{{"q_num_heads", heads}, {"kv_num_heads", keyHeads}, {"update_rule", rule}},
+             {some(dice, dtype, Shape{2, steps, heads * 3}), some(dice, dtype, Shape{2, steps, keyHeads * 3}),
+              some(dice, dtype, Shape{2, steps, keyHeads * 2})}};
+    out.inputs.resize(6);
+    if (dice.one(2)) out.inputs[3] = some(dice, dtype, Shape{2, keyHeads, 3, 2});
+    if (rule.starts_with("gated"))
+        out.inputs[4] = some(dice, dtype, Shape{2, steps, keyHeads * (dice.one(2) ? 3 : 1)});
+    if (rule.ends_with("delta"))
+        out.inputs[5] = some(dice, dtype, Shape{2, steps, dice.one(2) ? 1 : keyHeads});
+    return out;
+}
+
+Case causalConvolution(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t channels = dice.integer(1, 3);
+    const std::int64_t taps = dice.integer(1, 4);
+    Case out{{{"activation", std::string(dice.one(2) ? "silu" : "none")}},
+             {wide(dice, dtype, Shape{2, channels, dice.integer(1, 6)}),
+              wide(dice, dtype, Shape{channels, 1, taps})}};
+    out.inputs.resize(4);
+    if (dice.one(2)) out.inputs[2] = wide(dice, dtype, Shape{channels});
+    if (dice.one(2)) out.inputs[3] = wide(dice, dtype, Shape{2, channels, taps - 1});
     return out;
 }
 
@@ -262,6 +297,7 @@ const CaseMakers& layerCases() {
         {"BatchNormalization", channels},
         {"BatchNormalizationGrad", channelGradients},
         {"BlackmanWindow", window},
+        {"CausalConvWithState", causalConvolution},
         {"Conv", convolution},
         {"ConvTranspose", convolution},
         {"DequantizeLinear", quantize},
@@ -279,6 +315,7 @@ const CaseMakers& layerCases() {
         {"LayerNormalization", rows},
         {"LearningRate", schedule},
         {"LionUpdate", update},
+        {"LinearAttention", linearAttention},
         {"LpPool", pooling},
         {"MatMul", matMul},
         {"MatMulInteger", matMulInteger},

@@ -459,6 +459,41 @@ def attention(q, k, v, mask, past_k, past_v, is_causal, q_heads, kv_heads, scale
     return y, present_k, present_v, seen[mode]
 
 
+def linear_attention(q, k, v, past, decay, beta, q_heads, kv_heads, rule, scale):
+    """Attention through a state of each head, a matrix that maps keys to values and that each step changes."""
+    batch, steps = q.shape[:2]
+    dtype = torch.float64 if q.dtype == torch.float64 else torch.float32
+    heads = q.to(dtype).reshape(batch, steps, kv_heads, q_heads // kv_heads, q.shape[2] // q_heads)
+    heads = heads * (scale or 1 / math.sqrt(heads.shape[-1]))
+    keys = k.to(dtype).reshape(batch, steps, kv_heads, k.shape[2] // kv_heads, 1)
+    values = v.to(dtype).reshape(batch, steps, kv_heads, 1, v.shape[2] // kv_heads)
+    shape = [batch, kv_heads, keys.shape[3], values.shape[4]]
+    state = torch.zeros(shape, dtype=dtype, device=q.device) if past is None else past.to(dtype)
+    if "gated" in rule:
+        decays = torch.exp(decay.to(dtype)).reshape(batch, steps, kv_heads, decay.shape[2] // kv_heads, 1)
+    if "delta" in rule:
+        betas = beta.to(dtype).reshape(batch, steps, beta.shape[2], 1, 1)
+    outputs = []
+    for t in range(steps):
+        if "gated" in rule:
+            state = state * decays[:, t]
+        change = values[:, t]
+        if "delta" in rule:
+            change = betas[:, t] * (change - (state * keys[:, t]).sum(2, keepdim=True))
+        state = state + keys[:, t] * change
+        outputs.append((heads[:, t] @ state).reshape(batch, q_heads * shape[3]))
+    y = torch.stack(outputs, 1) if outputs else q.new_zeros(batch, 0, q_heads * shape[3])
+    return y.to(q.dtype), state.to(q.dtype if past is None else past.dtype)
+
+
+def causal_conv(x, weight, bias, past, is_swish):
+    """Convolves each channel over past positions; also the positions that precede the next step."""
+    before = weight.shape[2] - 1
+    padded = F.pad(x, [before, 0]) if past is None else torch.cat([past, x], 2)
+    y = F.conv1d(padded, weight, bias, groups=x.shape[1]) if x.numel() else x
+    return F.silu(y) if is_swish else y, padded[..., x.shape[2]:]
+
+
 def rotary_embedding(x, cos, sin, positions, interleaved, heads, dims):
     """Rotates pairs of features by the angles of their positions."""
     is_flat = x.dim() == 3

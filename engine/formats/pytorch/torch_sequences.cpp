@@ -52,6 +52,19 @@ std::string rotary(const Call& call) {
                        call.integer("num_heads"), call.integer("rotary_embedding_dim"));
 }
 
+std::string linearAttention(const Call& call) {
+    std::string inputs;
+    for (int port = 0; port < 6; ++port) inputs += call.in(port) + ", ";
+    return fmt::format("{}({}{}, {}, \"{}\", {})", call.helper("linear_attention"), inputs,
+                       call.integer("q_num_heads"), call.integer("kv_num_heads"), call.text("update_rule"),
+                       literal(call.number("scale")));
+}
+
+std::string causalConvolution(const Call& call) {
+    return fmt::format("{}({}, {}, {}, {}, {})", call.helper("causal_conv"), call.in(0), call.in(1),
+                       call.in(2), call.in(3), call.text("activation") == "none" ? "False" : "True");
+}
+
 std::string window(const Call& call, const char* function, const char* more = "") {
     const DType dtype = call.out().dtype;
     const std::string made =
@@ -118,6 +131,8 @@ void addSequences(Writers& table) {
     table["GRU"] = [](const Call& call) { return recurrent(call, "gru"); };
     table["LSTM"] = [](const Call& call) { return recurrent(call, "lstm"); };
     table["Attention"] = attention;
+    table["LinearAttention"] = linearAttention;
+    table["CausalConvWithState"] = causalConvolution;
     table["RotaryEmbedding"] = rotary;
     table["HannWindow"] = [](const Call& call) { return window(call, "hann_window"); };
     table["HammingWindow"] = [](const Call& call) {

@@ -45,6 +45,8 @@ void addQuantizationKernels(KernelMap& table);
 void addOrderingKernels(KernelMap& table);
 void addResizeKernels(KernelMap& table);
 void addAttentionKernels(KernelMap& table);
+void addLinearAttentionKernels(KernelMap& table);
+void addCausalConvolutionKernels(KernelMap& table);
 void addSamplingKernels(KernelMap& table);
 void addRecurrentKernels(KernelMap& table);
 void addFoldingKernels(KernelMap& table);

@@ -32,6 +32,8 @@ KernelMap makeTable() {
     addOrderingKernels(table);
     addResizeKernels(table);
     addAttentionKernels(table);
+    addLinearAttentionKernels(table);
+    addCausalConvolutionKernels(table);
     addSamplingKernels(table);
     addRecurrentKernels(table);
     addFoldingKernels(table);
