@@ -1,8 +1,13 @@
 #include "core/error.h"
 #include "formats/onnx/onnx_model.h"
+#include "ops/op_table.h"
+#include "placement/analysis.h"
+#include "runtime/executor.h"
 #include "support/onnx_models.h"
+#include "support/op_runner.h"
 #include "support/test_main.h"
 
+#include <cmath>
 #include <google/protobuf/unknown_field_set.h>
 
 using namespace twb;
@@ -78,10 +83,69 @@ QString refusalOf(const onnx::ModelProto& model) {
 
 } // namespace
 
+/// FlexAttention of two query heads that share a key head. score_mod adds the tensor "bias" of the model.
+onnx::ModelProto modelWithFlexAttention() {
+    onnx::ModelProto model;
+    model.set_ir_version(8);
+    model.add_opset_import()->set_version(26);
+    auto& import = *model.add_opset_import();
+    import.set_domain("ai.onnx.preview");
+    import.set_version(1);
+    onnx::GraphProto& graph = *model.mutable_graph();
+    const auto value = [](onnx::ValueInfoProto& info, const char* name,
+                          const std::vector<std::int64_t>& sizes) {
+        info.set_name(name);
+        auto& type = *info.mutable_type()->mutable_tensor_type();
+        type.set_elem_type(onnx::TensorProto::FLOAT);
+        for (const std::int64_t size : sizes) type.mutable_shape()->add_dim()->set_dim_value(size);
+    };
+    value(*graph.add_input(), "q", {1, 2, 1, 4});
+    value(*graph.add_input(), "k", {1, 1, 2, 4});
+    value(*graph.add_input(), "v", {1, 1, 2, 1});
+    value(*graph.add_input(), "bias", {2});
+    value(*graph.add_output(), "y", {1, 2, 1, 1});
+    auto& flex = *graph.add_node() = node("ai.onnx.preview", "FlexAttention", "flex", {"q", "k", "v"}, {"y"});
+    auto& modifier = *flex.add_attribute();
+    modifier.set_name("score_mod");
+    modifier.set_type(onnx::AttributeProto::GRAPH);
+    onnx::GraphProto& body = *modifier.mutable_g();
+    value(*body.add_input(), "q", {1, 2, 1, 2}); // a name that the model has, too
+    value(*body.add_output(), "out", {1, 2, 1, 2});
+    *body.add_node() = node("", "Add", "add", {"q", "bias"}, {"out"});
+    return model;
+}
+
 class TestOnnxFunctions : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void flexAttentionBecomesOtherOps() {
+        OnnxImportOptions options;
+        options.inputs = {{"q", tensorOf(DType::f32, {1, 2, 1, 4}, {1, 2, 3, 4, -1, 0, 1, 2})},
+                          {"k", tensorOf(DType::f32, {1, 1, 2, 4}, {1, 0, 1, 0, 0, 1, 0, -1})},
+                          {"v", tensorOf(DType::f32, {1, 1, 2, 1}, {3, 5})},
+                          {"bias", tensorOf(DType::f32, {2}, {0.5, -0.5})}};
+        const ImportedModel imported =
+            parseOnnx(modelWithFlexAttention().SerializeAsString(), "memory.onnx", options);
+        DeviceMap devices;
+        const auto files = makeMemoryFiles(imported.tensors);
+        const Analysis analysis = analyze(imported.graph, devices, Policy::strict, files.get());
+        QVERIFY2(analysis.diagnostics.empty(),
+                 analysis.diagnostics.empty() ? "" : analysis.diagnostics[0].message.c_str());
+        CompileOptions compiling;
+        compiling.keep.insert(imported.outputs.at(0).from);
+        const RunResult result = runToEnd(compile(imported.graph, analysis, devices, files, compiling), {});
+        const Tensor* y = result.tensor(imported.outputs[0].from);
+        QVERIFY(y);
+        // The scores are q · k / 2 + bias: 2.5 and −1.5, 0.5 and −1.5.
+        const auto mean = [](double a, double b) {
+            return (3 * std::exp(a) + 5 * std::exp(b)) / (std::exp(a) + std::exp(b));
+        };
+        const QString wrong = difference(*y, {1, 2, 1, 1}, {mean(2.5, -1.5), mean(0.5, -1.5)}, {1e-6, 1e-6});
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        for (const Node& made : imported.graph.nodes()) QVERIFY2(findOp(made.op), made.op.c_str());
+    }
+
     void callsBecomeModules() {
         const ImportedModel model = parse(modelWithFunctions());
         const Graph& graph = model.graph;

@@ -1,11 +1,14 @@
 #include "formats/onnx/onnx_functions.h"
 
 #include "core/error.h"
+#include "formats/onnx/onnx_flex_attention.h"
 #include "formats/onnx/onnx_nodes.h"
 #include "formats/onnx/onnx_upgrade.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <deque>
 #include <google/protobuf/unknown_field_set.h>
 #include <map>
 #include <set>
@@ -49,6 +52,7 @@ public:
         for (NodeProto& node : nodes) {
             for (AttributeProto& attribute : *node.mutable_attribute())
                 if (attribute.has_g()) expand(*attribute.mutable_g()->mutable_node(), depth + 1);
+            if (isFlexAttention(node)) callFlexAttention(node);
             const auto function = m_functions.find({node.domain(), node.op_type()});
             if (function == m_functions.end()) {
                 if (++m_count > kMostNodes)
@@ -107,7 +111,28 @@ private:
         }
     }
 
+    /// Turns the node into a call of a function that computes it.
+    void callFlexAttention(NodeProto& node) {
+        const std::string domain = "FlexAttention";
+        if (node.name().empty()) node.set_name(fmt::format("{}_{}", node.op_type(), ++m_calls));
+        const auto type = m_types.find(node.input_size() > 0 ? node.input(0) : std::string());
+        for (FunctionProto& made :
+             flexAttentionFunctions(node, domain, fmt::format("_{}", ++m_calls),
+                                    type == m_types.end() ? std::nullopt : std::optional(type->second))) {
+            const FunctionProto& kept = m_made.emplace_back(std::move(made));
+            m_functions[{domain, kept.name()}] = {&kept};
+            if (kept.name().starts_with(node.op_type())) node.set_op_type(kept.name());
+        }
+        node.set_domain(domain);
+        node.clear_attribute();
+    }
+
     void take(const onnx::GraphProto& graph) {
+        for (const auto* values : {&graph.input(), &graph.output(), &graph.value_info()})
+            for (const auto& value : *values)
+                if (value.type().has_tensor_type())
+                    m_types[value.name()] = value.type().tensor_type().elem_type();
+        for (const auto& tensor : graph.initializer()) m_types[tensor.name()] = tensor.data_type();
         for (const auto& input : graph.input()) m_taken.insert(input.name());
         for (const auto& tensor : graph.initializer()) m_taken.insert(tensor.name());
         for (const NodeProto& node : graph.node()) {
@@ -189,15 +214,25 @@ private:
 
     const std::filesystem::path& m_path;
     std::map<std::pair<std::string, std::string>, Function> m_functions; ///< by domain and name
+    std::deque<FunctionProto> m_made;                                    ///< in place of FlexAttention
+    std::unordered_map<std::string, std::int32_t> m_types; ///< ONNX's codes of known dtypes, by tensor
     std::set<std::string> m_taken;
     std::size_t m_count = 0;
     int m_calls = 0;
 };
 
+bool hasFlexAttention(const Nodes& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(), [](const NodeProto& node) {
+        return isFlexAttention(node) ||
+               std::any_of(node.attribute().begin(), node.attribute().end(),
+                           [](const AttributeProto& a) { return hasFlexAttention(a.g().node()); });
+    });
+}
+
 } // namespace
 
 void inlineFunctions(onnx::ModelProto& model, const std::filesystem::path& path) {
-    if (model.functions_size() == 0) return;
+    if (model.functions_size() == 0 && !hasFlexAttention(model.graph().node())) return;
     Inliner(model, path).expand(*model.mutable_graph()->mutable_node(), 0);
 }
 
