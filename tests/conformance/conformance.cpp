@@ -1,19 +1,19 @@
 // Runs ONNX backend test cases through the ordinary import, analysis and executor:
 //
 //   conformance FOLDER… [--filter TEXT] [--device cpu|cuda:0] [--round-trip] [--expect LIST] [--json]
-//   [--kernels cuda-host|cuda] [--pytorch FOLDER [--gradients]] [--verbose]
+//   [--kernels cuda-host|cuda] [--pytorch FOLDER [--gradients]] [--half-ulps N] [--verbose]
 //
 // With --round-trip the model is exported and imported again before it runs, and ONNX's checker must accept
 // it. With --kernels cuda the models run on a GPU, with --kernels cuda-host with the GPU's kernels compiled
 // for the host; in both modes ops without such a kernel are unsupported. A case is a folder with model.onnx
 // and test_data_set_*/{input,output}_*.pb; the given folders are searched recursively. Shapes and dtypes must
-// be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), and NaN must match NaN. A case
-// that compares nothing fails. With --pytorch nothing runs: each set of each case is exported to
-// FOLDER/NAME-N.py, and its expected outputs to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --gradients,
-// these are the gradients of a loss instead, FOLDER/NAME-N.grad.INPUT.npy; cases in which no floating input
-// reaches a floating output are left out. With --expect, the
-// cases in LIST (one per line: name, then the reason) may fail; the exit code is 1 if any other case fails or
-// a listed one passes.
+// be equal, values within rtol 1e-3 and atol 1e-7 (integers and bool exactly), and NaN must match NaN. With
+// --half-ulps, f16 and bf16 may differ by N units of their last place. A case that compares nothing fails.
+// With --pytorch nothing runs: each set of each case is exported to FOLDER/NAME-N.py, and its expected
+// outputs to FOLDER/NAME-N.OUTPUT.npy, for pytorch.py. With --gradients, these are the gradients of a loss
+// instead, FOLDER/NAME-N.grad.INPUT.npy; cases in which no floating input reaches a floating output are left
+// out. With --expect, the cases in LIST (one per line: name, then the reason) may fail; the exit code is 1 if
+// any other case fails or a listed one passes.
 
 #include "backends/cuda_plugin.h"
 #include "core/error.h"
@@ -63,6 +63,7 @@ struct How {
     bool cudaHost = false;   ///< and these run on the host
     fs::path pytorch{};      ///< export to this folder instead of running
     bool gradients = false;  ///< and compute the gradients of the inputs
+    int halfUlps = 0;        ///< units in the last place by which f16 and bf16 may differ
 };
 
 struct Verdict {
@@ -111,19 +112,26 @@ void check(const fs::path& path) {
     if (model.opset_import(0).version() <= 17) onnx::checker::check_model(model);
 }
 
-std::string difference(const Tensor& got, const Tensor& want) {
+/// The relative tolerance of results of a dtype.
+double toleranceOf(DType dtype, int halfUlps) {
+    const double unit = dtype == DType::f16 ? 0x1p-10 : dtype == DType::bf16 ? 0x1p-7 : 0;
+    return std::max(1e-3, halfUlps * unit);
+}
+
+std::string difference(const Tensor& got, const Tensor& want, int halfUlps) {
     if (got.dtype() != want.dtype())
         return fmt::format("dtype {}, expected {}", name(got.dtype()), name(want.dtype()));
     if (got.shape() != want.shape())
         return fmt::format("shape {}, expected {}", got.shape().toTorchString(),
                            want.shape().toTorchString());
     const bool exact = !isFloating(got.dtype());
+    const double rtol = toleranceOf(got.dtype(), halfUlps);
     for (std::int64_t i = 0; i < got.elementCount(); ++i) {
         const double a = got.at(i);
         const double b = want.at(i);
         const bool good = std::isnan(b)            ? std::isnan(a)
                           : exact || std::isinf(b) ? a == b
-                                                   : std::abs(a - b) <= 1e-7 + 1e-3 * std::abs(b);
+                                                   : std::abs(a - b) <= 1e-7 + rtol * std::abs(b);
         if (!good) return fmt::format("element {} is {}, expected {}", i, a, b);
     }
     return {};
@@ -315,7 +323,7 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
         const Tensor want = tensorFrom(outputs[i], proto.graph().output(static_cast<int>(i)));
         const Tensor* got = result.tensor(imported.outputs[i].from);
         if (!got) throw std::runtime_error("output " + imported.outputs[i].name + " was not computed");
-        const std::string problem = difference(toHost(*got, devices), want);
+        const std::string problem = difference(toHost(*got, devices), want, how.halfUlps);
         if (!problem.empty())
             throw std::runtime_error(fmt::format("output {}: {}", imported.outputs[i].name, problem));
         ++compared;
@@ -387,6 +395,7 @@ int main(int argc, char** argv) try {
     app.add_option("--pytorch", how.pytorch, "Export to PyTorch in this folder instead of running")
         ->check(CLI::ExistingDirectory);
     app.add_flag("--gradients", how.gradients, "With --pytorch: compute the gradients of the inputs");
+    app.add_option("--half-ulps", how.halfUlps, "Units in the last place by which f16 and bf16 may differ");
     app.add_flag("--json", json, "Print results as JSON");
     app.add_flag("--verbose", verbose, "Print passed cases too");
     CLI11_PARSE(app, argc, argv);
