@@ -1,6 +1,7 @@
 #include "ops/cast.h"
 
 #include "backends/cpu/elementwise.h"
+#include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
@@ -47,6 +48,17 @@ Cost castLikeCost(std::span<const TensorType> inputs, std::span<const TensorType
 
 void convertElements(const TensorView& in, const TensorView& out) {
     if (in.dtype == out.dtype) return copyElements(in, out);
+    const bool toHalf = in.dtype == DType::f32 && out.dtype == DType::f16;
+    const bool fromHalf = in.dtype == DType::f16 && out.dtype == DType::f32;
+    if ((toHalf || fromHalf) && isDense(in)) {
+        const std::int64_t total = out.elementCount();
+        return parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+            if (toHalf)
+                vectorToHalf(in.as<const float>() + begin, out.as<Half>() + begin, end - begin);
+            else
+                vectorFromHalf(in.as<const Half>() + begin, out.as<float>() + begin, end - begin);
+        });
+    }
     withAny(in.dtype, [&](auto from) {
         withAny(out.dtype, [&](auto to) {
             using To = decltype(to);

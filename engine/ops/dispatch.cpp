@@ -1,7 +1,7 @@
 #include "ops/dispatch.h"
 
-#include "backends/cpu/elementwise.h"
 #include "core/error.h"
+#include "ops/cast.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,6 @@
 
 namespace twb {
 namespace {
-
-template <class F> void withHalf(DType dtype, const F& f) {
-    if (dtype == DType::f16)
-        f(Half{});
-    else
-        f(BFloat16{});
-}
 
 /// The views passed to an f32 kernel in place of `views`; `owned` keeps the copies alive.
 std::vector<TensorView> asFloats(std::span<const TensorView> views, std::vector<Tensor>& owned) {
@@ -44,20 +37,12 @@ void throughFloat(const KernelContext& ctx, HostKernel kernel) {
     const std::vector<TensorView> outputs = asFloats(ctx.outputs, owned);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const TensorView& from = ctx.inputs[i];
-        if (!isHalfWidth(from.dtype) || !from.data) continue;
-        withHalf(from.dtype, [&](auto zero) {
-            using T = decltype(zero);
-            mapElements<T, float>(from, inputs[i], [](T x) { return static_cast<float>(x); });
-        });
+        if (isHalfWidth(from.dtype) && from.data) convertElements(from, inputs[i]);
     }
     kernel({inputs, outputs, ctx.attributes, ctx.files, nullptr, ctx.iteration});
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         const TensorView& to = ctx.outputs[i];
-        if (!isHalfWidth(to.dtype) || !to.data) continue;
-        withHalf(to.dtype, [&](auto zero) {
-            using T = decltype(zero);
-            mapElements<float, T>(outputs[i], to, [](float x) { return T(x); });
-        });
+        if (isHalfWidth(to.dtype) && to.data) convertElements(outputs[i], to);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/vector_loops.h"
 #include "backends/cpu/vector_math.h"
+#include "core/half.h"
 #include "ops/vector_forms.h"
 #include "support/test_main.h"
 
@@ -71,7 +72,7 @@ std::vector<Function> functions() {
             functionOf("Atan", Atan{}),
             functionOf("Tanh", Tanh{}),
             functionOf("Atanh", Atanh{}),
-            functionOf("Erf", Erf{}),
+            functionOf("Erf", Erf{}, 6),
             functionOf("Floor", Floor{}, 0),
             functionOf("Ceil", Ceil{}, 0),
             functionOf("Round", Round{}, 0),
@@ -135,6 +136,28 @@ private Q_SLOTS:
                         qPrintable(QStringLiteral("%1 ^ %2 = %3").arg(bases[i]).arg(exponent).arg(out[i])));
                 }
             }
+    }
+
+    /// Like Half's own conversions, from all numbers of 16 bits and to them.
+    void halvesAreConverted() {
+        std::vector<Half> halves(65536 + 3);
+        for (std::size_t i = 0; i < halves.size(); ++i) halves[i].bits = std::uint16_t(i);
+        std::vector<float> floats(halves.size() + 1, -7.0F);
+        vectorFromHalf(halves.data(), floats.data(), std::int64_t(halves.size()));
+        for (std::size_t i = 0; i < halves.size(); ++i) {
+            const auto wanted = static_cast<float>(halves[i]);
+            QVERIFY(floats[i] == wanted || (std::isnan(floats[i]) && std::isnan(wanted)));
+        }
+        QCOMPARE(floats.back(), -7.0F);
+        const std::vector<float> in = patterns();
+        std::vector<Half> out(in.size() + 1, Half(-7.0F));
+        vectorToHalf(in.data(), out.data(), std::int64_t(in.size()));
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            const Half wanted(in[i]);
+            QVERIFY(out[i].bits == wanted.bits ||
+                    (std::isnan(in[i]) && std::isnan(static_cast<float>(out[i]))));
+        }
+        QCOMPARE(out.back().bits, Half(-7.0F).bits);
     }
 
     /// Every length around the width of a vector, with memory beyond the end left as it was.

@@ -69,8 +69,63 @@ template <class F> void each(const float* in, float* out, std::int64_t count, co
 }
 
 Pack exp(Pack x) { return TWB_SLEEF(exp, u10)(x); }
-Pack expm1(Pack x) { return TWB_SLEEF(expm1, u10)(x); }
-Pack tanh(Pack x) { return TWB_SLEEF(tanh, u10)(x); }
+
+/// The polynomial with these coefficients, from the constant up.
+template <int N> Pack polynomial(Pack x, const float (&c)[N]) {
+    Pack sum = all(c[N - 1]);
+    for (int i = N - 2; i >= 0; --i) sum = sum * x + all(c[i]);
+    return sum;
+}
+
+Pack smaller(Pack a, Pack x) { return choose(isLess(a, x), a, x); } // NaN if x is NaN
+Pack withSignOf(Pack sign, Pack x) { return choose(isLess(sign, all(0)), -x, x); }
+
+// SLEEF computes the following to 1 unit in the last place and takes 3 to 8 times as long. The coefficients
+// minimise the largest relative error, which is below 2e-8, on the given range; they were fitted in extended
+// precision.
+
+/// x · P(x²) / Q(x²) for |x| < 3.92, where the rounded result reaches 1.
+Pack erf(Pack given) {
+    const Pack x = smaller(all(3.92F), larger(all(-3.92F), given));
+    const Pack s = x * x;
+    const Pack p = polynomial(
+        s, {1.12837915F, 0.190407147F, 0.0527488188F, 0.00376564791F, 0.00028488373F, 2.05008595e-06F});
+    const Pack q =
+        polynomial(s, {1, 0.502076681F, 0.114109398F, 0.014969278F, 0.00116254361F, 3.80917541e-05F});
+    return smaller(all(1), larger(all(-1), x * p / q));
+}
+
+/// erfc(z) · e ^ z² = t · P(t) with t = 1 / (1 + 0.4 z) for z from 0 to 10.3, where e ^ −z² becomes 0.
+Pack scaledErfc(Pack z) {
+    const Pack t = all(1) / (all(1) + all(0.4F) * z);
+    return t * polynomial(t, {0.225704916F, 0.224990863F, 0.214595679F, 0.131191443F, 0.267687043F,
+                              -0.276199561F, 0.53760769F, -0.491437468F, 0.194875862F, -0.0290164596F});
+}
+
+/// ln(1 + y) = y · P(y) for y from 0 to 1.
+Pack log1p(Pack y) {
+    return y * polynomial(y, {1, -0.499999024F, 0.333299623F, -0.249541321F, 0.196759315F, -0.153055701F,
+                              0.106036169F, -0.0569591591F, 0.0198512626F, -0.00324398086F});
+}
+
+/// For x ≤ 0: x + x² · P(x) from −0.5 on.
+Pack expm1(Pack x) {
+    const Pack small = x + x * x *
+                               polynomial(x, {0.499999997F, 0.166666565F, 0.0416653323F, 0.0083252815F,
+                                              0.00136413728F, 0.0001602473F});
+    return choose(isLess(all(-0.5F), x), small, exp(x) - all(1));
+}
+
+/// x + x · s · P(s) with s = x² for |x| < 0.63, else 1 − 2 / (e ^ 2|x| + 1) with the sign of x.
+Pack tanh(Pack x) {
+    const Pack size = withoutSign(x);
+    const Pack s = x * x;
+    const Pack small = x + x * s *
+                               polynomial(s, {-0.333333306F, 0.133331959F, -0.0539453781F, 0.0216926054F,
+                                              -0.00815627665F, 0.00212274261F});
+    const Pack large = all(1) - all(2) / (exp(size + size) + all(1));
+    return choose(isLess(size, all(0.63F)), small, withSignOf(x, large));
+}
 
 /// The exponent is never positive, so it cannot overflow.
 Pack sigmoid(Pack x) {
@@ -79,14 +134,25 @@ Pack sigmoid(Pack x) {
 }
 
 /// The exponent is never positive, so it cannot overflow.
-Pack softplus(Pack x) { return larger(all(0), x) + TWB_SLEEF(log1p, u10)(exp(-withoutSign(x))); }
+Pack softplus(Pack x) { return larger(all(0), x) + log1p(exp(-withoutSign(x))); }
 
-/// Uses erfc, since 1 + erf loses precision for negative x.
-Pack gelu(Pack x) { return all(0.5F) * x * TWB_SLEEF(erfc, u15)(-x * all(0.70710678118654752440F)); }
+/// x · Φ(x). The smaller of Φ(x) and Φ(−x) is computed, since 1 + erf loses precision for negative x.
+Pack gelu(Pack x) {
+    const Pack tail =
+        all(0.5F) * exp(all(-0.5F) * x * x) * scaledErfc(withoutSign(x) * all(0.70710678118654752440F));
+    return x * choose(isLess(x, all(0)), tail, all(1) - tail);
+}
 
 Pack geluTanh(Pack x) {
     const Pack inner = all(0.79788456080286535588F) * (x + all(0.044715F) * x * x * x);
     return all(0.5F) * x * (all(1) + tanh(inner));
+}
+
+/// tanh(ln(1 + e)) = n / (n + 2) with n = e (e + 2) and e = e ^ x. From x = 20 on, the result is x.
+Pack mish(Pack x) {
+    const Pack e = exp(smaller(all(20), x));
+    const Pack n = e * (e + all(2));
+    return x * (n / (n + all(2)));
 }
 
 } // namespace
@@ -119,7 +185,7 @@ void map(const VectorMap& map, const float* in, float* out, std::int64_t count) 
     case VectorFunction::atanh:
         return each(in, out, count, TWB_SLEEF(atanh, u10));
     case VectorFunction::erf:
-        return each(in, out, count, TWB_SLEEF(erf, u10));
+        return each(in, out, count, erf);
     case VectorFunction::floor:
         return each(in, out, count, TWB_EXACT(floor));
     case VectorFunction::ceil:
@@ -137,7 +203,7 @@ void map(const VectorMap& map, const float* in, float* out, std::int64_t count) 
     case VectorFunction::softplus:
         return each(in, out, count, softplus);
     case VectorFunction::mish:
-        return each(in, out, count, [](Pack x) { return x * tanh(softplus(x)); });
+        return each(in, out, count, mish);
     case VectorFunction::elu:
         return each(in, out, count, [=](Pack x) { return choose(isLess(x, zero), a * expm1(x), x); });
     case VectorFunction::selu:
@@ -199,5 +265,27 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
     }
     return sum;
 }
+
+#ifdef __AVX2__
+void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept {
+    const auto convert = [](Pack x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); };
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth)
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), convert(load(in + i)));
+    if (i == count) return;
+    const __m128i last = convert(loadSome(in + i, count - i));
+    std::memcpy(out + i, &last, static_cast<std::size_t>(count - i) * sizeof(*out));
+}
+
+void fromHalf(const std::uint16_t* in, float* out, std::int64_t count) noexcept {
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth)
+        store(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+    if (i == count) return;
+    __m128i last{};
+    std::memcpy(&last, in + i, static_cast<std::size_t>(count - i) * sizeof(*in));
+    storeSome(out + i, _mm256_cvtph_ps(last), count - i);
+}
+#endif
 
 } // namespace twb::TWB_ISA

@@ -1,12 +1,14 @@
 #include "backends/cpu/vector_math.h"
 
 #include "backends/cpu/vector_loops.h"
+#include "core/half.h"
 
 namespace twb {
 namespace {
 
 bool hasAvx2() noexcept {
-    static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    static const bool has =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     return has;
 }
 
@@ -28,6 +30,16 @@ float vectorMax(const float* in, std::int64_t count) noexcept {
 
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept {
     return hasAvx2() ? avx2::expSum(in, shift, out, count) : baseline::expSum(in, shift, out, count);
+}
+
+void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept {
+    if (hasAvx2()) return avx2::toHalf(in, reinterpret_cast<std::uint16_t*>(out), count);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = Half(in[i]);
+}
+
+void vectorFromHalf(const Half* in, float* out, std::int64_t count) noexcept {
+    if (hasAvx2()) return avx2::fromHalf(reinterpret_cast<const std::uint16_t*>(in), out, count);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i]);
 }
 
 } // namespace twb

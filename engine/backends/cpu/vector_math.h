@@ -4,6 +4,8 @@
 
 namespace twb {
 
+struct Half;
+
 /// A function of one f32 with a vectorised form. The parameters are those of the ops with the same names.
 enum class VectorFunction : std::uint8_t {
     exp,
@@ -39,10 +41,10 @@ struct VectorMap {
     float b = 0;
 
     /// out[i] = function(in[i]) on the calling thread. `out` may be the same memory as `in`. Uses SLEEF
-    /// (Shibata and Petrogalli, 2020), with AVX2 where the CPU has it. An element's result does not depend on
-    /// its neighbours. Errors are at most 4 units in the last place of a normal number,
-    /// except where a function is a product with a factor near 0: gelu, geluTanh, swish and mish of negative
-    /// numbers.
+    /// (Shibata and Petrogalli, 2020) and polynomials, with AVX2 where the CPU has it. An element's result
+    /// does not depend on its neighbours. Errors are at most 4 units in the last place of a normal number, 6
+    /// of erf, except where a function is a product with a factor near 0: gelu, geluTanh, swish and mish of
+    /// negative numbers.
     void operator()(const float* in, float* out, std::int64_t count) const noexcept;
 };
 
@@ -57,5 +59,9 @@ float vectorMax(const float* in, std::int64_t count) noexcept;
 /// The sum of e ^ (in[i] − shift). Writes the terms to `out`, unless it is null; it may be the same memory as
 /// `in`. The sum has at least the precision of f32.
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+
+/// Conversions on the calling thread, rounded to nearest, ties to even.
+void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept;
+void vectorFromHalf(const Half* in, float* out, std::int64_t count) noexcept;
 
 } // namespace twb
