@@ -1,3 +1,4 @@
+#include "backends/cpu/convolution.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
@@ -203,6 +204,28 @@ template <class T> struct MatrixStack {
 /// The number of operations in one product from which BLAS's own threads pay off.
 constexpr std::int64_t kSmallProduct = 1 << 18;
 
+/// x · w with constant w, which is packed once; false, without an effect, if a primitive of oneDNN does not
+/// exist or does not pay off. `bias` has one element per column, or is null.
+bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixStack<float>& x,
+                    const MatrixStack<float>& w, const float* bias) {
+    // A single row is limited by the memory, which a matrix-vector product reads once.
+    if (!ctx.memory || !ctx.memory->isConstant(1) || rows < 2) return false;
+    if (rows * w.rows * w.columns < kSmallProduct) return false;
+    std::unique_ptr<KernelState>& state = ctx.memory->state;
+    const MatrixOperand<float> weights = *w.operandAt(0);
+    if (!state)
+        state = NativeConvolution::make({.rows = rows,
+                                         .inner = w.rows,
+                                         .columns = w.columns,
+                                         .stride = weights.stride,
+                                         .transposed = weights.transposed,
+                                         .hasBias = bias != nullptr});
+    if (!state) return false;
+    static_cast<NativeConvolution&>(*state).run(x.view.as<const float>(), weights.data, bias,
+                                                ctx.outputs[0].as<float>(), true);
+    return true;
+}
+
 template <class T> void matMul(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
@@ -222,6 +245,9 @@ template <class T> void matMul(const KernelContext& ctx) {
     const std::int64_t products = batch.elementCount();
 
     // A stack of matrices times a single matrix is one taller matrix times that matrix.
+    if constexpr (std::is_same_v<T, float>)
+        if (b.view.shape.rank() == 2 && isDense(a.view) && multiplyPacked(ctx, products * m, a, b, nullptr))
+            return;
     if (b.view.shape.rank() == 2 && a.view.shape.rank() > 2 && isDense(a.view)) {
         gemm<T>(products * m, n, k, 1, {a.view.template as<const T>(), k, false}, *b.operandAt(0), 0, target,
                 n);
@@ -269,6 +295,14 @@ template <class T> void gemmOf(const KernelContext& ctx) {
     const MatrixStack<T> b(transposed(ctx.inputs[1], ctx.attributes.flag("transB")), false);
     const bool addsC = ctx.inputs.size() > 2 && ctx.inputs[2].data && beta != 0;
     T* const target = out.as<T>();
+    if constexpr (std::is_same_v<T, float>) {
+        const TensorView c = addsC ? ctx.inputs[2] : TensorView{};
+        const bool isRow = c.shape.rank() > 0 && c.shape[c.shape.rank() - 1] == b.columns &&
+                           c.elementCount() == b.columns && isDense(c);
+        if (alpha == 1 && (!addsC || (beta == 1 && isRow)) && a.columns > 0 && isDense(a.view) &&
+            multiplyPacked(ctx, a.rows, a, b, addsC ? c.as<const float>() : nullptr))
+            return;
+    }
     const auto multiply = [&](T scale, T keep) {
         if (a.columns > 0)
             gemm<T>(a.rows, b.columns, a.columns, scale, *a.operandAt(0), *b.operandAt(0), keep, target,

@@ -1,3 +1,4 @@
+#include "backends/cpu/convolution.h"
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/parallel.h"
@@ -10,8 +11,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -98,16 +101,52 @@ Cost recurrentCost(std::span<const TensorType> inputs, std::span<const TensorTyp
     return cost;
 }
 
+/// to[i] += from[i]
+template <class T> void add(const T* from, T* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+/// The products with the weights W and R of one direction, which are packed once. Null: BLAS is used.
+struct PassProducts {
+    std::unique_ptr<NativeConvolution> w, r;
+};
+
+/// By direction.
+struct RecurrentProducts final : KernelState {
+    std::array<PassProducts, 2> passes;
+};
+
+/// The number of multiply-adds from which packing pays off.
+constexpr std::int64_t kPackedProduct = 1 << 17;
+
+/// y = x · weightsᵀ by a primitive of oneDNN, if it pays off; false without an effect.
+template <class T>
+bool multiplyPacked(std::unique_ptr<NativeConvolution>& product, std::int64_t rows, std::int64_t inner,
+                    std::int64_t columns, const T* x, const T* weights, T* y) {
+    if constexpr (std::is_same_v<T, float>) {
+        if (rows * inner * columns < kPackedProduct) return false;
+        if (!product)
+            product = NativeConvolution::make(
+                {.rows = rows, .inner = inner, .columns = columns, .stride = inner, .transposed = true});
+        if (!product) return false;
+        product->run(x, weights, nullptr, y, true);
+        return true;
+    }
+    return false;
+}
+
 /// X · Wᵀ plus both biases for all steps at once. Rows are as in X, with the gates side by side.
-template <class T> std::vector<T> inputParts(const RecurrentPass<T>& p, int gates) {
+template <class T> std::vector<T> inputParts(const RecurrentPass<T>& p, PassProducts& products, int gates) {
     const std::int64_t width = gates * p.hidden;
     const std::int64_t rows = p.length * p.batch;
     std::vector<T> out(static_cast<std::size_t>(rows * width), T{0});
-    if (p.bias)
-        for (std::int64_t i = 0; i < rows; ++i)
-            for (std::int64_t k = 0; k < width; ++k)
-                out[static_cast<std::size_t>(i * width + k)] = p.biasAt(k, width);
-    if (p.input > 0)
+    const bool isDone = multiplyPacked(products.w, rows, p.input, width, p.x, p.w, out.data());
+    if (p.bias) {
+        std::vector<T> bias(static_cast<std::size_t>(width));
+        for (std::int64_t k = 0; k < width; ++k) bias[static_cast<std::size_t>(k)] = p.biasAt(k, width);
+        for (std::int64_t i = 0; i < rows; ++i) add(bias.data(), out.data() + i * width, width);
+    }
+    if (p.input > 0 && !isDone)
         gemm<T>(rows, width, p.input, T{1}, {p.x, p.input, false}, {p.w, p.input, true}, T{1}, out.data(),
                 width);
     return out;
@@ -118,8 +157,11 @@ template <class T> struct State { std::vector<T> h, c; };
 
 /// gates = h · Rᵀ for `count` gates starting at `first`.
 template <class T>
-void recurrentParts(const RecurrentPass<T>& p, const std::vector<T>& h, int first, int count, int gates,
-                    std::vector<T>& out) {
+void recurrentParts(const RecurrentPass<T>& p, PassProducts& products, const std::vector<T>& h, int first,
+                    int count, int gates, std::vector<T>& out) {
+    if (count == gates &&
+        multiplyPacked(products.r, p.batch, p.hidden, count * p.hidden, h.data(), p.r, out.data()))
+        return;
     gemm<T>(p.batch, count * p.hidden, p.hidden, T{1}, {h.data(), p.hidden, false},
             {p.r + first * p.hidden * p.hidden, p.hidden, true}, T{0}, out.data() + first * p.hidden,
             gates * p.hidden);
@@ -128,6 +170,7 @@ void recurrentParts(const RecurrentPass<T>& p, const std::vector<T>& h, int firs
 /// The buffers of one direction's steps.
 template <class T> struct Steps {
     const RecurrentPass<T>& p;
+    PassProducts& products;
     std::vector<T> inputs, gates, reset;
     State<T>& state;
 };
@@ -166,11 +209,6 @@ template <class T> void activate(const RecurrentPass<T>& p, int which, T* row, s
             return VectorMap{isTanh ? VectorFunction::tanh : VectorFunction::sigmoid}(row, row, count);
         }
     for (std::int64_t i = 0; i < count; ++i) row[i] = p.activate(which, row[i]);
-}
-
-/// to[i] += from[i]
-template <class T> void add(const T* from, T* to, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
 /// to[i] += a[i] · b[i]
@@ -233,15 +271,15 @@ template <class T> void lstmRow(const RecurrentPass<T>& p, const Row<T>& row) {
 template <Cell C, class T> void runStep(Steps<T>& steps, std::int64_t s) {
     const RecurrentPass<T>& p = steps.p;
     if constexpr (C == Cell::rnn) {
-        recurrentParts(p, steps.state.h, 0, 1, 1, steps.gates);
+        recurrentParts(p, steps.products, steps.state.h, 0, 1, 1, steps.gates);
         overRows(steps, s, 1, [&p](const Row<T>& row) { rnnRow(p, row); });
     } else if constexpr (C == Cell::gru) {
-        recurrentParts(p, steps.state.h, 0, p.linearBeforeReset ? 3 : 2, 3, steps.gates);
+        recurrentParts(p, steps.products, steps.state.h, 0, p.linearBeforeReset ? 3 : 2, 3, steps.gates);
         overRows(steps, s, 3, [&p](const Row<T>& row) { gruGates(p, row); });
-        if (!p.linearBeforeReset) recurrentParts(p, steps.reset, 2, 1, 3, steps.gates);
+        if (!p.linearBeforeReset) recurrentParts(p, steps.products, steps.reset, 2, 1, 3, steps.gates);
         overRows(steps, s, 3, [&p](const Row<T>& row) { gruState(p, row); });
     } else {
-        recurrentParts(p, steps.state.h, 0, 4, 4, steps.gates);
+        recurrentParts(p, steps.products, steps.state.h, 0, 4, 4, steps.gates);
         overRows(steps, s, 4, [&p](const Row<T>& row) { lstmRow(p, row); });
     }
 }
@@ -261,11 +299,14 @@ void writeState(const RecurrentPass<T>& p, const std::vector<T>& from, const Ten
 }
 
 template <Cell C, class T>
-void runPass(const RecurrentPass<T>& p, const KernelContext& ctx, State<T>& state) {
+void runPass(const RecurrentPass<T>& p, const KernelContext& ctx, PassProducts& products, State<T>& state) {
     constexpr int gateCount = gatesOf(C);
-    Steps<T> work{p, inputParts(p, gateCount),
+    Steps<T> work{p,
+                  products,
+                  inputParts(p, products, gateCount),
                   std::vector<T>(static_cast<std::size_t>(p.batch * gateCount * p.hidden)),
-                  std::vector<T>(C == Cell::gru ? static_cast<std::size_t>(p.batch * p.hidden) : 0), state};
+                  std::vector<T>(C == Cell::gru ? static_cast<std::size_t>(p.batch * p.hidden) : 0),
+                  state};
     T* const y = ctx.outputs[0].as<T>();
     const std::int64_t steps = p.lengths ? *std::max_element(p.lengths, p.lengths + p.batch) : p.length;
     for (std::int64_t s = 0; s < steps; ++s) {
@@ -319,6 +360,12 @@ template <Cell C, class T> void recurrent(const KernelContext& ctx) {
     for (const TensorView& out : ctx.outputs)
         if (out.data) std::fill_n(out.as<T>(), out.elementCount(), T{0});
     if (p.batch == 0 || p.hidden == 0) return;
+    RecurrentProducts ofThisLaunch;
+    RecurrentProducts* products = &ofThisLaunch;
+    if (ctx.memory && ctx.memory->isConstant(1) && ctx.memory->isConstant(2)) {
+        if (!ctx.memory->state) ctx.memory->state = std::make_unique<RecurrentProducts>();
+        products = static_cast<RecurrentProducts*>(ctx.memory->state.get());
+    }
     const std::int64_t gates = gatesOf(C);
     const std::size_t each = activations.size() / static_cast<std::size_t>(p.directions);
     for (int d = 0; d < p.directions; ++d) {
@@ -332,7 +379,7 @@ template <Cell C, class T> void recurrent(const KernelContext& ctx) {
         State<T> state;
         readState(p, initialH, state.h);
         if constexpr (C == Cell::lstm) readState(p, initialC, state.c);
-        if (p.length > 0) runPass<C>(p, ctx, state);
+        if (p.length > 0) runPass<C>(p, ctx, products->passes[static_cast<std::size_t>(d)], state);
         if (ctx.outputs.size() > 1) writeState(p, state.h, ctx.outputs[1]);
         if (ctx.outputs.size() > 2) writeState(p, state.c, ctx.outputs[2]);
     }

@@ -1,3 +1,4 @@
+#include "backends/cpu/strided.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -79,6 +80,7 @@ private Q_SLOTS:
     void gemmIntegers();
     void integersWrap();
     void nanAndBeta();
+    void constantMatricesArePackedOnce();
     void repeatedOperands();
     void largeDeterminants();
 };
@@ -220,6 +222,63 @@ void TestLinearAlgebra::nanAndBeta() {
     const Tensor c = tensorOf(DType::f32, {1, 1}, {nan});
     QCOMPARE(runOp("Gemm", {{"beta", 0.0}}, {ones, ones, c})[0].at(0), 1.0);
     QVERIFY(std::isnan(runOp("Gemm", {}, {ones, ones, c})[0].at(0)));
+}
+
+/// The step's memory keeps the packed form of a constant second matrix.
+void TestLinearAlgebra::constantMatricesArePackedOnce() {
+    Dice dice(23);
+    struct Case {
+        const char* op;
+        Shape a, b, bias;
+        bool transB;
+        bool isPacked;
+    };
+    const Case cases[] = {{"MatMul", {64, 80}, {80, 96}, {}, false, true},
+                          {"MatMul", {2, 3, 33, 81}, {81, 97}, {}, false, true},
+                          {"MatMul", {1, 400}, {400, 900}, {}, false, false}, // a matrix-vector product
+                          {"MatMul", {3, 64, 80}, {3, 80, 96}, {}, false, false},
+                          {"MatMul", {4, 5}, {5, 6}, {}, false, false},
+                          {"Gemm", {64, 80}, {96, 80}, {96}, true, true},
+                          {"Gemm", {64, 80}, {80, 96}, {1, 96}, false, true},
+                          {"Gemm", {96, 80}, {80, 96}, {96, 1}, false, false},
+                          {"Gemm", {64, 80}, {80, 96}, {64, 96}, false, false},
+                          {"Gemm", {64, 80}, {80, 96}, {1}, false, false}};
+    for (const Case& c : cases) {
+        const Op& op = *findOp(c.op);
+        const bool isGemm = std::string_view(c.op) == "Gemm";
+        Attributes given;
+        if (isGemm) given.set("transB", c.transB);
+        const Attributes attributes = completeAttributes(op, given);
+        std::vector<Tensor> inputs{dice.tensor(DType::f32, c.a, -1, 1), dice.tensor(DType::f32, c.b, -1, 1)};
+        if (isGemm) inputs.push_back(dice.tensor(DType::f32, c.bias, -1, 1));
+        const auto exact = [&] {
+            std::vector<Tensor> wide;
+            for (const Tensor& input : inputs)
+                wide.push_back(runOp("Cast", {{"to", std::string("f64")}}, {input})[0]);
+            return runOp(c.op, given, wide)[0];
+        };
+        const Tensor wanted = exact();
+        const Tensor y = Tensor::onHost({DType::f32, wanted.shape()});
+        std::vector<TensorView> views;
+        for (const Tensor& input : inputs) views.push_back(input.view());
+        const std::vector<TensorView> outputs{y.view()};
+        StepMemory memory{nullptr, 0b10};
+        for (int launch = 0; launch < 2; ++launch) {
+            op.kernel({views, outputs, attributes, nullptr, &memory});
+            QCOMPARE(difference(y, wanted.shape(), valuesOf(wanted), {1e-5, 1e-5}), QString());
+            QCOMPARE(memory.state != nullptr, c.isPacked);
+        }
+        // Weights declared constant are not read again, so a change has no effect.
+        copyElements(dice.tensor(DType::f32, c.b, -1, 1).view(), inputs[1].view());
+        const Tensor& now = c.isPacked ? wanted : exact();
+        op.kernel({views, outputs, attributes, nullptr, &memory});
+        QCOMPARE(difference(y, now.shape(), valuesOf(now), {1e-5, 1e-5}), QString());
+        // Other weights are never packed.
+        StepMemory changing;
+        op.kernel({views, outputs, attributes, nullptr, &changing});
+        QVERIFY(!changing.state);
+        QCOMPARE(difference(y, wanted.shape(), valuesOf(exact()), {1e-5, 1e-5}), QString());
+    }
 }
 
 /// Stride 0, which BLAS does not support.

@@ -77,6 +77,10 @@ std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s,
     return isEmpty(s) ? nullptr : onednn::makeConvolution(s, x, bias, y);
 }
 
+std::unique_ptr<NativeConvolution> NativeConvolution::make(const WeightedProduct& s) {
+    return s.rows < 1 || s.inner < 1 || s.columns < 1 ? nullptr : onednn::makeProduct(s);
+}
+
 void convolve(const Convolution& s, const float* x, const float* w, const float* bias, float* y) {
     convolveByUnfolding(s, x, w, bias, y);
 }

@@ -17,6 +17,17 @@ struct Convolution {
     std::int64_t outChannels = 1;
 };
 
+/// y = x · w + bias for dense rows: x is rows × inner and y is rows × columns. w is inner × columns with
+/// `weights` elements from row to row, or columns × inner if transposed.
+struct WeightedProduct {
+    std::int64_t rows = 1;
+    std::int64_t inner = 1;
+    std::int64_t columns = 1;
+    std::int64_t stride = 1; ///< elements from one row of w in memory to the next
+    bool transposed = false; ///< w is columns × inner
+    bool hasBias = false;    ///< one element per column
+};
+
 /// y = w * x + bias, where * is the convolution, by a primitive of oneDNN, in f32, or in bf16 with f32 sums.
 /// An object is made once for the sizes and layouts of a step's tensors. Calls of run() must not overlap.
 class NativeConvolution : public KernelState {
@@ -25,6 +36,8 @@ public:
     /// oneDNN has no suitable primitive on this machine.
     static std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const TensorView& x,
                                                    const TensorView& bias, const TensorView& y);
+    /// A product in f32 is a convolution with windows of one element. Null as above.
+    static std::unique_ptr<NativeConvolution> make(const WeightedProduct& sizes);
     /// `constantWeights`: w holds the same elements at every run, so its packed form is kept.
     virtual void run(const void* x, const void* w, const void* bias, void* y, bool constantWeights) = 0;
 };

@@ -117,7 +117,7 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand
         };
         if (m == 1 && k > 0) {
             // A single row of A, as in networks at batch 1: GEMM would first copy all of B.
-            const GemmThreads threads(8 * static_cast<double>(n) * static_cast<double>(k)); // memory-bound
+            const GemmThreads threads(32 * static_cast<double>(n) * static_cast<double>(k)); // memory-bound
             if (beta == 0) std::fill_n(c, n, T{0}); // the old values are not read, even if they are NaN
             const bool rows = !b.transposed;        // of B in memory: k rows of n, else n rows of k
             return blas(rows ? CblasTrans : CblasNoTrans, blasSize(rows ? k : n), blasSize(rows ? n : k),

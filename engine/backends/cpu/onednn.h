@@ -15,6 +15,7 @@ namespace twb::onednn {
 /// As in convolution.h.
 std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, const TensorView& x,
                                                    const TensorView& bias, const TensorView& y);
+std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& sizes);
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
                         float* y);
 

@@ -27,6 +27,37 @@ struct Prepared {
     memory::desc primitiveX, primitiveW, primitiveY; ///< layouts that the primitive prefers
     dnnl::reorder reorderX, reorderW, reorderY;
     memory::desc scratch;
+
+    /// Whether the primitive is better than a reference loop, and is kept.
+    template <class Primitive> bool keep(const typename Primitive::primitive_desc& described) {
+        if (isReference(described.impl_info_str())) return false;
+        primitive = Primitive(described);
+        primitiveX = described.src_desc();
+        primitiveW = described.weights_desc();
+        primitiveY = described.dst_desc();
+        scratch = described.scratchpad_desc();
+        return true;
+    }
+    /// Makes the reorders between the layouts.
+    void connect() try {
+        const auto between = [&](const memory::desc& from, const memory::desc& to) {
+            if (from == to) return dnnl::reorder();
+            const dnnl::reorder::primitive_desc described(engine(), from, engine(), to, ownScratch());
+            if (described.scratchpad_desc().get_size() > scratch.get_size())
+                scratch = described.scratchpad_desc();
+            return dnnl::reorder(described);
+        };
+        reorderX = between(x, primitiveX);
+        reorderW = between(w, primitiveW);
+        reorderY = between(primitiveY, y);
+    } catch (const dnnl::error&) {
+        exists = false;
+    }
+    static dnnl::primitive_attr ownScratch() {
+        dnnl::primitive_attr attributes;
+        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+        return attributes;
+    }
 };
 
 /// w of convolution.h. oneDNN expects the channels of the result first; for the transpose these are the inner
@@ -90,18 +121,8 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     memory::dims padEnd;
     for (const WindowAxis& axis : s.window.axes)
         padEnd.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::primitive_attr attributes = Prepared::ownScratch();
     const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y) {
-        const auto keep = [&](const auto& described, auto primitive) {
-            if (isReference(described.impl_info_str())) return false;
-            made->primitive = std::move(primitive);
-            made->primitiveX = described.src_desc();
-            made->primitiveW = described.weights_desc();
-            made->primitiveY = described.dst_desc();
-            made->scratch = described.scratchpad_desc();
-            return true;
-        };
         using Inference = dnnl::prop_kind;
         try {
             if (transposed) {
@@ -111,8 +132,7 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
                                                        y, strides, dilations, padBegin, padEnd)
                                              : P::desc(Inference::forward_inference, kind, x, w, y, strides,
                                                        dilations, padBegin, padEnd);
-                const P::primitive_desc described(desc, attributes, engine());
-                return keep(described, P(described));
+                return made->keep<P>({desc, attributes, engine()});
             }
             using P = dnnl::convolution_forward;
             const auto kind = dnnl::algorithm::convolution_direct;
@@ -120,8 +140,7 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
                                                    strides, dilations, padBegin, padEnd)
                                          : P::desc(Inference::forward_inference, kind, x, w, y, strides,
                                                    dilations, padBegin, padEnd);
-            const P::primitive_desc described(desc, attributes, engine());
-            return keep(described, P(described));
+            return made->keep<P>({desc, attributes, engine()});
         } catch (const dnnl::error&) {
             return false;
         }
@@ -137,24 +156,30 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
         made->exists = channelsLast() || blocked();
     else
         made->exists = copiesPay(s) ? blocked() || plain() : plain() || blocked();
-    if (!made->exists) return made;
-    try {
-        const auto reorder = [&](const memory::desc& from, const memory::desc& to) {
-            if (from == to) return dnnl::reorder();
-            dnnl::primitive_attr own;
-            own.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-            const dnnl::reorder::primitive_desc described(engine(), from, engine(), to, own);
-            if (described.scratchpad_desc().get_size() > made->scratch.get_size())
-                made->scratch = described.scratchpad_desc();
-            return dnnl::reorder(described);
-        };
-        made->reorderX = reorder(made->x, made->primitiveX);
-        made->reorderW = reorder(made->w, made->primitiveW);
-        made->reorderY = reorder(made->primitiveY, made->y);
-    } catch (const dnnl::error&) {
-        made->exists = false;
-    }
+    if (made->exists) made->connect();
     return made;
+}
+
+/// A product as a convolution with windows of one element: rows are the positions of a channels-last image.
+std::shared_ptr<const Prepared> prepare(const WeightedProduct& s) try {
+    auto made = std::make_shared<Prepared>();
+    const auto type = memory::data_type::f32;
+    made->x = planes(1, s.inner, {s.rows}, type, true);
+    made->y = planes(1, s.columns, {s.rows}, type, true);
+    const memory::dims strides = s.transposed ? memory::dims{s.stride, 1, 1} : memory::dims{1, s.stride, 1};
+    made->w = {{s.columns, s.inner, 1}, type, strides};
+    if (s.hasBias) made->bias = {{s.columns}, type, memory::format_tag::a};
+    using P = dnnl::convolution_forward;
+    const auto use = dnnl::prop_kind::forward_inference;
+    const auto kind = dnnl::algorithm::convolution_direct;
+    const memory::desc w = anyLayout(made->w);
+    const P::desc desc = s.hasBias ? P::desc(use, kind, made->x, w, made->bias, made->y, {1}, {0}, {0})
+                                   : P::desc(use, kind, made->x, w, made->y, {1}, {0}, {0});
+    made->exists = made->keep<P>({desc, Prepared::ownScratch(), engine()});
+    if (made->exists) made->connect();
+    return made;
+} catch (const dnnl::error&) {
+    return std::make_shared<Prepared>();
 }
 
 std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wanted) {
@@ -228,10 +253,12 @@ private:
     BufferPtr m_packed; ///< constant weights in the primitive's layout
 };
 
-std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Wanted& wanted) {
-    if (sizes.window.rank() > 3) return nullptr;
-    auto made = prepared(sizes, wanted);
+std::unique_ptr<NativeConvolution> convolving(std::shared_ptr<const Prepared> made) {
     return made->exists ? std::make_unique<Convolving>(std::move(made)) : nullptr;
+}
+
+std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Wanted& wanted) {
+    return sizes.window.rank() > 3 ? nullptr : convolving(prepared(sizes, wanted));
 }
 
 } // namespace
@@ -244,6 +271,12 @@ std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, con
                         .hasBias = bias.data != nullptr,
                         .xChannelsLast = channelsLast && isChannelsLast(x),
                         .yChannelsLast = channelsLast && isChannelsLast(y)});
+}
+
+std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& s) {
+    static Cache<Prepared> cache;
+    Key key{s.rows, s.inner, s.columns, s.stride, s.transposed, s.hasBias};
+    return convolving(cache.find(std::move(key), [&] { return prepare(s); }));
 }
 
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
