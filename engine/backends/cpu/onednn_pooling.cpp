@@ -15,10 +15,10 @@ namespace {
 template <class T> bool allAbove(const T* x, std::int64_t count) {
     std::atomic<bool> above{true};
     parallelRanges(count, count, 4096, [&](std::int64_t begin, std::int64_t end) {
-        bool all = true;
+        unsigned below = 0; // of the elements' width, so that the compiler vectorises the loop
         for (std::int64_t i = begin; i < end; ++i)
-            all &= static_cast<float>(x[i]) >= std::numeric_limits<float>::lowest();
-        if (!all) above = false;
+            below |= static_cast<float>(x[i]) >= std::numeric_limits<float>::lowest() ? 0U : 1U;
+        if (below != 0) above = false;
     });
     return above;
 }

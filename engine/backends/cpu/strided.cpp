@@ -49,6 +49,26 @@ bool isChannelsLast(const TensorView& view) noexcept {
 
 namespace {
 
+/// Copies 4 × 4 elements: element (r, c) is from[r + c · fromStride] and to[r · toStride + c].
+template <class T> void copyFourByFour(const T* from, std::int64_t fromStride, T* to, std::int64_t toStride) {
+    if constexpr (sizeof(T) == 4) {
+        using Four = std::uint32_t __attribute__((vector_size(16)));
+        Four column[4];
+        for (int c = 0; c < 4; ++c) std::memcpy(&column[c], from + c * fromStride, sizeof(Four));
+        const Four a = __builtin_shufflevector(column[0], column[1], 0, 4, 1, 5);
+        const Four b = __builtin_shufflevector(column[2], column[3], 0, 4, 1, 5);
+        const Four c = __builtin_shufflevector(column[0], column[1], 2, 6, 3, 7);
+        const Four d = __builtin_shufflevector(column[2], column[3], 2, 6, 3, 7);
+        const Four row[4] = {
+            __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
+            __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
+        for (int r = 0; r < 4; ++r) std::memcpy(to + r * toStride, &row[r], sizeof(Four));
+    } else {
+        for (int r = 0; r < 4; ++r)
+            for (int c = 0; c < 4; ++c) to[r * toStride + c] = from[r + c * fromStride];
+    }
+}
+
 /// Copies a matrix with dense columns in `from` to dense rows in `to`, in tiles, so that both sides use whole
 /// cache lines.
 template <class T>
@@ -63,8 +83,13 @@ void copyTransposed(const T* from, std::int64_t fromStride, T* to, std::int64_t 
             const std::int64_t column0 = t % tilesAcross * tile;
             const std::int64_t rowEnd = std::min(rows, row0 + tile);
             const std::int64_t columnEnd = std::min(columns, column0 + tile);
+            const std::int64_t rowFours = row0 + (rowEnd - row0) / 4 * 4;
+            const std::int64_t columnFours = column0 + (columnEnd - column0) / 4 * 4;
+            for (std::int64_t r = row0; r < rowFours; r += 4)
+                for (std::int64_t c = column0; c < columnFours; c += 4)
+                    copyFourByFour(from + r + c * fromStride, fromStride, to + r * toStride + c, toStride);
             for (std::int64_t r = row0; r < rowEnd; ++r)
-                for (std::int64_t c = column0; c < columnEnd; ++c)
+                for (std::int64_t c = r < rowFours ? columnFours : column0; c < columnEnd; ++c)
                     to[r * toStride + c] = from[r + c * fromStride];
         }
     });
@@ -124,6 +149,32 @@ std::vector<int> axesAsTheyLie(const TensorView& view) {
     return axes;
 }
 
+/// Merges neighbouring axes over which both views step evenly, and drops those of size 1. Both have one
+/// shape.
+void mergeAxes(TensorView& a, TensorView& b) {
+    std::vector<std::int64_t> sizes;
+    Strides stepsA;
+    Strides stepsB;
+    for (int axis = 0; axis < a.shape.rank(); ++axis) {
+        const std::int64_t size = a.shape[axis];
+        const std::int64_t stepA = a.strides[static_cast<std::size_t>(axis)];
+        const std::int64_t stepB = b.strides[static_cast<std::size_t>(axis)];
+        if (size == 1) continue;
+        if (!sizes.empty() && stepsA.back() == size * stepA && stepsB.back() == size * stepB) {
+            sizes.back() *= size;
+            stepsA.back() = stepA;
+            stepsB.back() = stepB;
+            continue;
+        }
+        sizes.push_back(size);
+        stepsA.push_back(stepA);
+        stepsB.push_back(stepB);
+    }
+    a.shape = b.shape = Shape(std::move(sizes));
+    a.strides = std::move(stepsA);
+    b.strides = std::move(stepsB);
+}
+
 /// `view` with these axes, in this order; the others have size 1.
 TensorView withAxes(const TensorView& view, const std::vector<int>& axes) {
     TensorView out{view.data, view.dtype, {}, {}};
@@ -143,15 +194,18 @@ void copyElements(const TensorView& from, const TensorView& to) {
     // Loops in the target's memory order, so that whole cache lines are written.
     if (const std::vector<int> axes = axesAsTheyLie(to); !axes.empty())
         return copyElements(withAxes(from, axes), withAxes(to, axes));
+    TensorView source = from;
+    TensorView target = to;
+    if (source.shape == target.shape) mergeAxes(source, target);
     switch (sizeOf(to.dtype)) {
     case 1:
-        return copyStrided<1>(from, to);
+        return copyStrided<1>(source, target);
     case 2:
-        return copyStrided<2>(from, to);
+        return copyStrided<2>(source, target);
     case 4:
-        return copyStrided<4>(from, to);
+        return copyStrided<4>(source, target);
     default:
-        return copyStrided<8>(from, to);
+        return copyStrided<8>(source, target);
     }
 }
 
