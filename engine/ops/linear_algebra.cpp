@@ -1,4 +1,5 @@
 #include "backends/cpu/convolution.h"
+#include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
@@ -204,25 +205,30 @@ template <class T> struct MatrixStack {
 /// The number of operations in one product from which BLAS's own threads pay off.
 constexpr std::int64_t kSmallProduct = 1 << 18;
 
-/// x · w with constant w, which is packed once; false, without an effect, if a primitive of oneDNN does not
-/// exist or does not pay off. `bias` has one element per column, or is null.
+/// x · w with constant w, which is packed once, and the end of the chain, if there is one; false, without an
+/// effect, if a primitive of oneDNN does not exist or does not pay off. `bias` has one element per column, or
+/// is null.
 bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixStack<float>& x,
                     const MatrixStack<float>& w, const float* bias) {
     // A single row is limited by the memory, which a matrix-vector product reads once.
     if (!ctx.memory || !ctx.memory->isConstant(1) || rows < 2) return false;
     if (rows * w.rows * w.columns < kSmallProduct) return false;
-    std::unique_ptr<KernelState>& state = ctx.memory->state;
+    if (!ctx.memory->state) ctx.memory->state = std::make_unique<ProductState>();
+    auto& state = static_cast<ProductState&>(*ctx.memory->state);
+    const DenseInput row(state.row);
+    if (row) bias = row.as<float>();
     const MatrixOperand<float> weights = *w.operandAt(0);
-    if (!state)
-        state = NativeConvolution::make({.rows = rows,
-                                         .inner = w.rows,
-                                         .columns = w.columns,
-                                         .stride = weights.stride,
-                                         .transposed = weights.transposed,
-                                         .hasBias = bias != nullptr});
-    if (!state) return false;
-    static_cast<NativeConvolution&>(*state).run(x.view.as<const float>(), weights.data, bias,
-                                                ctx.outputs[0].as<float>(), true);
+    if (!state.product)
+        state.product = NativeConvolution::make({.rows = rows,
+                                                 .inner = w.rows,
+                                                 .columns = w.columns,
+                                                 .stride = weights.stride,
+                                                 .transposed = weights.transposed,
+                                                 .hasBias = bias != nullptr,
+                                                 .ending = state.ending});
+    if (!state.product) return false;
+    state.product->run(x.view.as<const float>(), weights.data, bias, ctx.outputs[0].as<float>(), true);
+    state.isEnded = true;
     return true;
 }
 

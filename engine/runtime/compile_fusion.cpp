@@ -75,7 +75,7 @@ void mergeInto(Plan& plan, const StepGroup& group, std::vector<bool>& isGone) {
 void Compiler::fuseChains() {
     if (!m_plan->controls.empty()) return;
     const std::vector<std::uint32_t> readers = soleReaders(*m_plan);
-    std::vector<StepGroup> groups = productGroups(*m_plan, readers);
+    std::vector<StepGroup> groups = productGroups(*m_plan, readers, m_options.fuseOnCpu);
     std::vector<bool> isTaken(m_plan->steps.size(), false);
     for (const StepGroup& group : groups)
         for (const std::uint32_t step : group.steps) isTaken[step] = true;

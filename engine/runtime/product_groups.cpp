@@ -14,8 +14,13 @@ bool isRowOf(const Shape& row, const Shape& shape) {
 
 class ProductFinder {
 public:
-    ProductFinder(const Plan& plan, const std::vector<std::uint32_t>& readers)
-        : m_plan(plan), m_readers(readers), m_isTaken(plan.steps.size(), false) {}
+    ProductFinder(const Plan& plan, const std::vector<std::uint32_t>& readers, bool onCpu)
+        : m_plan(plan), m_readers(readers), m_isTaken(plan.steps.size(), false),
+          m_isConstant(plan.values.size(), false), m_onCpu(onCpu) {
+        for (const Step& step : plan.steps)
+            for (const std::uint32_t v : step.outputs)
+                m_isConstant[v] = step.setup && !plan.values[v].isUpdated;
+    }
 
     /// Starts a group at this step, which is then taken; nothing if the step is launched by itself.
     std::optional<StepGroup> take(const Step& step) {
@@ -29,6 +34,10 @@ private:
     std::optional<StepGroup> from(const Step& step) const {
         bool hasRow = false;
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
+        // The cpu ends the products whose weights it packs.
+        if (m_plan.streams[step.stream].device.isCpu() &&
+            (!m_onCpu || step.op->name == "Conv" || !m_isConstant[step.inputs[1]]))
+            return std::nullopt;
         StepGroup group{OpChain::Kind::product, {step.index}, {}};
         const Step* last = &step;
         if (const Step* const add = next(*last); add && !hasRow && mayAdd(*add, *last)) {
@@ -93,13 +102,16 @@ private:
 
     const Plan& m_plan;
     const std::vector<std::uint32_t>& m_readers;
-    std::vector<bool> m_isTaken; ///< by step: two products may meet in one Add
+    std::vector<bool> m_isTaken;    ///< by step: two products may meet in one Add
+    std::vector<bool> m_isConstant; ///< by value
+    const bool m_onCpu;
 };
 
 } // namespace
 
-std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers) {
-    ProductFinder finder(plan, readers);
+std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers,
+                                     bool onCpu) {
+    ProductFinder finder(plan, readers, onCpu);
     std::vector<StepGroup> groups;
     for (const Step& step : plan.steps)
         if (auto group = finder.take(step)) groups.push_back(std::move(*group));

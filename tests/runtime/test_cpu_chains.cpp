@@ -1,10 +1,13 @@
 #include "runtime/runs.h"
+#include "support/op_runner.h"
 #include "support/test_main.h"
 
 #include <QObject>
 
 #include <cstring>
+#include <limits>
 #include <random>
+#include <utility>
 
 using namespace twb;
 using namespace twb::test;
@@ -107,6 +110,54 @@ private Q_SLOTS:
         const Tensor fused = resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
         QCOMPARE(chains, std::size_t{1});
         QVERIFY(sameBytes(fused, resultOf(g.graph(), last, {.fuse = false})));
+    }
+
+    void productsEndWithTheirOps_data() {
+        QTest::addColumn<QString>("activation");
+        QTest::addColumn<bool>("isFused");
+        for (const char* name : {"Gelu", "GeluTanh", "Swish", "HardSwish", "LeakyRelu"})
+            QTest::newRow(name) << QString(name) << true;
+        // oneDNN's forms of these give numbers for NaN.
+        for (const char* name : {"Relu", "Sigmoid", "Tanh"}) QTest::newRow(name) << QString(name) << false;
+        QTest::newRow("none") << QString() << false;
+    }
+    /// Products with packed weights, with a single row, and too small to be packed. NaN reaches the result.
+    void productsEndWithTheirOps() {
+        QFETCH(QString, activation);
+        QFETCH(bool, isFused);
+        const std::pair<Ints, Ints> sizes[] = {
+            {{2, 40, 64}, {64, 136}}, {{80, 64}, {64, 137}}, {{1, 640}, {640, 500}}, {{3, 4}, {4, 5}}};
+        for (const auto& [of, weights] : sizes)
+            for (const bool isGemm : {false, true})
+                for (const bool hasRow : {true, false}) {
+                    if (isGemm && of.size() != 2) continue;
+                    GraphMaker g;
+                    const auto random = [&](const char* name, const Ints& shape, std::int64_t seed) {
+                        return g.node("RandomNormal", name, "cpu", {{"shape", shape}, {"seed", seed}});
+                    };
+                    // The last row of x is NaN, unless it is the only one.
+                    Ints rows = of;
+                    rows.back() = 1;
+                    std::vector<double> factors(std::size_t(Shape(rows).elementCount()), 0.2);
+                    if (factors.size() > 1) factors.back() = std::numeric_limits<double>::quiet_NaN();
+                    const NodeId factor =
+                        g.node("Constant", "factor", "cpu", {{"shape", rows}, {"value", factors}});
+                    const NodeId x = g.node("Mul", "x", "cpu", {}, {random("normal", of, 1), factor});
+                    const NodeId row = random("row", {weights[1]}, 3);
+                    std::vector<NodeId> operands{x, random("w", weights, 4)};
+                    if (isGemm && hasRow) operands.push_back(row);
+                    NodeId last = g.node(isGemm ? "Gemm" : "MatMul", "product", "cpu", {}, operands);
+                    if (!isGemm && hasRow) last = g.node("Add", "sum", "cpu", {}, {row, last});
+                    if (activation == QLatin1String("GeluTanh"))
+                        last = g.node("Gelu", "last", "cpu", {{"approximate", std::string("tanh")}}, {last});
+                    else if (!activation.isEmpty())
+                        last = g.node(activation.toStdString(), "last", "cpu", {}, {last});
+                    std::size_t chains = 0;
+                    const Tensor fused = resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
+                    QCOMPARE(chains, std::size_t(isFused || (!isGemm && hasRow) ? 1 : 0));
+                    const Tensor alone = resultOf(g.graph(), last, {.fuse = false});
+                    QCOMPARE(difference(fused, alone.shape(), valuesOf(alone), {1e-5, 1e-5}), QString());
+                }
     }
 
     void onlyWhereAskedFor() {

@@ -77,6 +77,17 @@ std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s,
     return isEmpty(s) ? nullptr : onednn::makeConvolution(s, x, bias, y);
 }
 
+std::optional<ProductEnding> productEnding(std::string_view op, const Attributes& attributes) {
+    using enum ProductActivation;
+    if (op == "Gelu") return ProductEnding{attributes.text("approximate") == "tanh" ? geluTanh : gelu};
+    if (op == "Swish") return ProductEnding{swish, static_cast<float>(attributes.number("alpha"))};
+    if (op == "HardSwish") return ProductEnding{hardSwish};
+    // With 0, oneDNN uses its Relu.
+    const bool leaks = op == "LeakyRelu" && static_cast<float>(attributes.number("alpha")) != 0;
+    if (leaks) return ProductEnding{leakyRelu, static_cast<float>(attributes.number("alpha"))};
+    return std::nullopt;
+}
+
 std::unique_ptr<NativeConvolution> NativeConvolution::make(const WeightedProduct& s) {
     return s.rows < 1 || s.inner < 1 || s.columns < 1 ? nullptr : onednn::makeProduct(s);
 }

@@ -3,6 +3,10 @@
 #include "backends/cpu/window.h"
 #include "backends/kernel.h"
 
+#include <memory>
+#include <optional>
+#include <string_view>
+
 namespace twb {
 
 /// The sizes of a convolution. x is batch × groups·inChannels × the window's input sizes, w is
@@ -17,8 +21,20 @@ struct Convolution {
     std::int64_t outChannels = 1;
 };
 
-/// y = x · w + bias for dense rows: x is rows × inner and y is rows × columns. w is inner × columns with
-/// `weights` elements from row to row, or columns × inner if transposed.
+/// An activation at the end of a product. Only those that keep NaN are listed: oneDNN's Relu, Clip, Sigmoid
+/// and Tanh give numbers for it.
+enum class ProductActivation : std::uint8_t { none, gelu, geluTanh, swish, hardSwish, leakyRelu };
+
+/// An activation with its parameter.
+struct ProductEnding {
+    ProductActivation activation = ProductActivation::none;
+    float alpha = 0; ///< of swish and leakyRelu
+};
+/// The ending for an op; nothing if a product cannot end with it.
+std::optional<ProductEnding> productEnding(std::string_view op, const Attributes& attributes);
+
+/// y = ending(x · w + bias) for dense rows: x is rows × inner and y is rows × columns. w is inner × columns
+/// with `stride` elements from row to row, or columns × inner if transposed.
 struct WeightedProduct {
     std::int64_t rows = 1;
     std::int64_t inner = 1;
@@ -26,6 +42,7 @@ struct WeightedProduct {
     std::int64_t stride = 1; ///< elements from one row of w in memory to the next
     bool transposed = false; ///< w is columns × inner
     bool hasBias = false;    ///< one element per column
+    ProductEnding ending{};
 };
 
 /// y = w * x + bias, where * is the convolution, by a primitive of oneDNN, in f32, or in bf16 with f32 sums.
@@ -40,6 +57,14 @@ public:
     static std::unique_ptr<NativeConvolution> make(const WeightedProduct& sizes);
     /// `constantWeights`: w holds the same elements at every run, so its packed form is kept.
     virtual void run(const void* x, const void* w, const void* bias, void* y, bool constantWeights) = 0;
+};
+
+/// The state of a step with a product: its packed form and, in a chain, what follows the product.
+struct ProductState final : KernelState {
+    std::unique_ptr<NativeConvolution> product; ///< null until the weights are packed
+    TensorView row;                             ///< that the chain adds; without data: none
+    ProductEnding ending;
+    bool isEnded = false; ///< set by a launch that has applied both to its result
 };
 
 /// y = w * x + bias by unfolding x and multiplying; bias may be null.

@@ -1,11 +1,13 @@
 #include "backends/cpu/cpu_backend.h"
 
+#include "backends/cpu/convolution.h"
 #include "backends/cpu/host_backend.h"
 #include "backends/cpu/host_threads.h"
 
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 namespace twb {
 namespace {
@@ -58,6 +60,10 @@ public:
     Allocator& pinnedMemory() override { return hostAllocator(); }
     bool canCopyTo(const Backend& other) const override { return !other.info().device.isCuda(); }
     bool fuses(const char*, const Attributes&, DType) const override { return true; }
+    bool endsProduct(const char* op, const Attributes& attributes, DType dtype) const override {
+        return dtype == DType::f32 &&
+               (std::string_view(op) == "Add" || productEnding(op, attributes).has_value());
+    }
 };
 
 } // namespace

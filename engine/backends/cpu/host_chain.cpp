@@ -1,9 +1,11 @@
 #include "backends/cpu/host_chain.h"
 
+#include "backends/cpu/convolution.h"
 #include "backends/cpu/parallel.h"
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 namespace twb {
@@ -90,9 +92,7 @@ Buffers planBuffers(const OpChain& chain) {
     return out;
 }
 
-} // namespace
-
-void runHostChain(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out) {
+void runPointwise(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out) {
     const std::int64_t work = out.elementCount() * static_cast<std::int64_t>(chain.members.size());
     if (work == 0) return;
     const auto size = static_cast<std::int64_t>(sizeOf(out.dtype));
@@ -121,6 +121,56 @@ void runHostChain(const OpChain& chain, std::span<const TensorView> inputs, cons
             }
         }
     });
+}
+
+void runProduct(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
+                StepMemory* memory) {
+    const OpChain::Member& product = chain.members[0];
+    StepMemory own; // whose constants are the product's inputs
+    std::vector<TensorView> operands;
+    for (std::size_t i = 0; i < product.operands.size(); ++i) {
+        operands.push_back(inputs[product.operands[i]]);
+        if (memory && memory->isConstant(product.operands[i])) own.constants |= std::uint64_t{1} << i;
+    }
+    const auto other = [&](std::size_t m) { // the operand of an Add that is not the result before it
+        const std::vector<std::size_t>& pair = chain.members[m].operands;
+        return inputs[pair[0] == chain.inputs + m - 1 ? pair[1] : pair[0]];
+    };
+    const std::array outputs{out};
+    if (memory) {
+        if (!memory->state) memory->state = std::make_unique<ProductState>();
+        auto& state = static_cast<ProductState&>(*memory->state);
+        for (std::size_t m = 1; m < chain.members.size(); ++m) {
+            const OpChain::Member& member = chain.members[m];
+            if (member.op == "Add")
+                state.row = other(m);
+            else
+                state.ending = productEnding(member.op, member.attributes).value_or(ProductEnding{});
+        }
+        state.isEnded = false;
+        own.state = std::move(memory->state);
+    }
+    product.kernel({operands, outputs, product.attributes, nullptr, memory ? &own : nullptr});
+    if (memory) {
+        memory->state = std::move(own.state);
+        if (static_cast<const ProductState&>(*memory->state).isEnded) return;
+    }
+    for (std::size_t m = 1; m < chain.members.size(); ++m) {
+        const OpChain::Member& member = chain.members[m];
+        operands.assign(1, out);
+        if (member.op == "Add") operands.push_back(other(m));
+        member.kernel({operands, outputs, member.attributes});
+    }
+}
+
+} // namespace
+
+void runHostChain(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
+                  StepMemory* memory) {
+    if (chain.kind == OpChain::Kind::product)
+        runProduct(chain, inputs, out, memory);
+    else
+        runPointwise(chain, inputs, out);
 }
 
 } // namespace twb

@@ -7,9 +7,11 @@
 
 namespace twb {
 
-/// Runs a pointwise chain on the host, block by block: a block of each intermediate result stays in the
-/// cache. Uses the host kernels of the members. The inputs broadcast to `out`, which is dense and may be the
-/// same memory as an input of its shape. Throws what the kernels throw.
-void runHostChain(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out);
+/// Runs a chain on the host with the host kernels of its members. A pointwise chain runs block by block: a
+/// block of each intermediate result stays in the cache. Its inputs broadcast to `out`, which is dense and
+/// may be the same memory as an input of its shape. A product's kernel finds the ops after it in its
+/// ProductState; if it does not apply them, they run in place. Throws what the kernels throw.
+void runHostChain(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
+                  StepMemory* memory);
 
 } // namespace twb

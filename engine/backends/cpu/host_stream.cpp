@@ -225,7 +225,7 @@ void HostStream::Worker::run(const Launch& launch, std::int64_t& now) {
     const std::unique_lock turn = takeTurn(launch.guard, now);
     const std::int64_t start = now ? now : steadyNs();
     const bool ran = guarded(launch.guard, launch.step, [&] {
-        if (launch.chain) return runHostChain(*launch.chain, launch.inputs, launch.outputs[0]);
+        if (launch.chain) return runHostChain(*launch.chain, launch.inputs, launch.outputs[0], launch.memory);
         if (!launch.kernel)
             throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for the host");
         launch.kernel({launch.inputs, launch.outputs, *launch.attributes, launch.files, launch.memory,

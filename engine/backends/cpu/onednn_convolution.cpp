@@ -3,6 +3,7 @@
 #include "backends/cpu/strided.h"
 #include "core/tensor.h"
 
+#include <bit>
 #include <string_view>
 #include <unordered_map>
 
@@ -160,6 +161,30 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     return made;
 }
 
+dnnl::post_ops opsOf(const ProductEnding& ending) {
+    using dnnl::algorithm;
+    const auto kind = [&] {
+        switch (ending.activation) {
+        case ProductActivation::gelu:
+            return algorithm::eltwise_gelu_erf;
+        case ProductActivation::geluTanh:
+            return algorithm::eltwise_gelu_tanh;
+        case ProductActivation::swish:
+            return algorithm::eltwise_swish;
+        case ProductActivation::hardSwish:
+            return algorithm::eltwise_hardswish;
+        case ProductActivation::leakyRelu:
+            return algorithm::eltwise_relu;
+        case ProductActivation::none:
+            break;
+        }
+        return algorithm::undef;
+    }();
+    dnnl::post_ops out;
+    if (kind != algorithm::undef) out.append_eltwise(1, kind, ending.alpha, 0);
+    return out;
+}
+
 /// A product as a convolution with windows of one element: rows are the positions of a channels-last image.
 std::shared_ptr<const Prepared> prepare(const WeightedProduct& s) try {
     auto made = std::make_shared<Prepared>();
@@ -175,7 +200,9 @@ std::shared_ptr<const Prepared> prepare(const WeightedProduct& s) try {
     const memory::desc w = anyLayout(made->w);
     const P::desc desc = s.hasBias ? P::desc(use, kind, made->x, w, made->bias, made->y, {1}, {0}, {0})
                                    : P::desc(use, kind, made->x, w, made->y, {1}, {0}, {0});
-    made->exists = made->keep<P>({desc, Prepared::ownScratch(), engine()});
+    dnnl::primitive_attr attributes = Prepared::ownScratch();
+    attributes.set_post_ops(opsOf(s.ending));
+    made->exists = made->keep<P>({desc, attributes, engine()});
     if (made->exists) made->connect();
     return made;
 } catch (const dnnl::error&) {
@@ -275,7 +302,14 @@ std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, con
 
 std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& s) {
     static Cache<Prepared> cache;
-    Key key{s.rows, s.inner, s.columns, s.stride, s.transposed, s.hasBias};
+    Key key{s.rows,
+            s.inner,
+            s.columns,
+            s.stride,
+            s.transposed,
+            s.hasBias,
+            static_cast<std::int64_t>(s.ending.activation),
+            std::bit_cast<std::int32_t>(s.ending.alpha)};
     return convolving(cache.find(std::move(key), [&] { return prepare(s); }));
 }
 
