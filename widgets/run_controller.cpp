@@ -102,6 +102,7 @@ void RunController::start(std::int64_t iterations, bool continuous) {
     request.files = m_document.files();
     request.revision = m_document.revision();
     request.keepsTensors = options.cache || stops;
+    request.timesEachOp = m_timesEachOp;
     m_isPreparing = m_state.running = true;
     m_edited = false;
     m_continuous = continuous;
@@ -274,11 +275,13 @@ void RunController::updateNodes(bool final) {
     };
     for (const std::uint32_t index : steps) {
         const Step& step = plan.steps[index];
-        // The time of a fused step is not the time of any of its ops.
+        // The last op of a fused step has the time of the step.
         for (const NodeId member : step.members)
-            if (const auto one = m_state.nodes.find(member); one != m_state.nodes.end())
+            if (const auto one = m_state.nodes.find(member); one != m_state.nodes.end()) {
                 one->second.state = rows[index].state;
-        if (step.chain) continue;
+                one->second.timedAt = step.node;
+                one->second.fused = step.members.size();
+            }
         const auto found = m_state.nodes.find(step.node);
         if (found == m_state.nodes.end()) continue; // an implicit copy has no node
         NodeRun& node = found->second;

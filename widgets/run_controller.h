@@ -35,6 +35,8 @@ public:
     void runContinuously();
     /// Whether later runs let real GPUs use TF32 (RunOptions::allowTf32).
     void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
+    /// Whether later runs fuse no ops (RunRequest::timesEachOp).
+    void setTimesEachOp(bool times) noexcept { m_timesEachOp = times; }
     /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
     /// endFollowing(). May be called again with a longer plan, after which all records are added anew.
     void follow(std::shared_ptr<const Plan> plan, const QString& sentence);
@@ -176,6 +178,7 @@ private:
     int m_number = 0;
     bool m_continuous = false;
     bool m_allowsTf32 = false;
+    bool m_timesEachOp = false;
     bool m_ranWithTf32 = false; ///< the last run allowed TF32
     mutable std::optional<std::pair<PortRef, Tensor>>
         m_lastCopy;        ///< cached, since the tensor view asks repeatedly

@@ -50,7 +50,8 @@ std::shared_ptr<const Plan> compileFor(const RunRequest& request, const Graph& g
     options.revision = request.revision;
     options.policy = graph.info().policy;
     options.keep = keeps ? outputsToKeep(analysis) : resultsOf(graph, analysis);
-    options.fuse = !keeps; // each op of an inspected tensor needs its own output
+    options.fuse = !keeps && !request.timesEachOp; // each op of an inspected tensor needs its own output
+    options.fuseOnCpu = true;
     return compile(graph, analysis, request.devices, request.files, options);
 }
 

@@ -17,8 +17,10 @@ struct RunRequest {
     std::shared_ptr<const TensorFiles> files;
     std::uint64_t revision = 0;
     /// True: the run keeps its tensors for the inspector (a single iteration, or a run with breakpoints).
-    /// False: a measured run, in which memory is shared and ops are fused.
+    /// False: a measured run, in which memory is shared.
     bool keepsTensors = false;
+    /// A measured run fuses no ops, so that each has a time of its own.
+    bool timesEachOp = false;
 };
 
 /// Everything needed to start a run.

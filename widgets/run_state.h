@@ -22,6 +22,9 @@ struct NodeRun {
     QString value;         ///< a scalar at a Probe; empty if it has none or a tensor with several elements
     QString error;         ///< the error message
     double modelledNs = 0; ///< beside the measured time of an overlay; else 0
+    /// The last op of a fused step, which has the time of the whole step; none for an op with its own step.
+    NodeId timedAt = NodeId::none;
+    std::size_t fused = 0; ///< the number of ops in that step
 };
 
 /// The figures of an edge that crosses lanes: predicted before a run, measured (or modelled) after it.

@@ -320,6 +320,7 @@ private:
         if (!analysis.mayRun()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
         CompileOptions options;
         options.policy = m_options.policy;
+        options.fuseOnCpu = true;
         std::set<PortRef> figures{out.losses};
         if (counts) figures.insert({counts->correct, counts->labels});
         if (counts && counts->confusion) figures.insert(*counts->confusion);

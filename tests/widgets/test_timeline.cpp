@@ -166,6 +166,7 @@ private Q_SLOTS:
         NodeId last = g.node("Ones", "x", "cpu", {{"shape", std::vector<std::int64_t>{1}}});
         for (int i = 0; i < 100; ++i) last = g.node("Neg", "n" + std::to_string(i), "cpu", {}, {last});
         shown.window->document().setGraph(g.graph(), {}, {});
+        shown.window->runs().setTimesEachOp(true);
         shown.window->runs().run(4000);
         QVERIFY(waitForRun(*shown.window));
         const std::shared_ptr<const RunFigures> figures = shown.window->runs().sharedFigures();

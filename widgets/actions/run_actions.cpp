@@ -51,6 +51,11 @@ void RunActions::fillOptions(QMenu& menu) {
     tf32->setCheckable(true);
     tf32->setToolTip(tr("Allows TF32 for f32 matmul and convolution, from the next run on."));
     connect(tf32, &QAction::toggled, this, [this](bool allows) { m_runs.setAllowsTf32(allows); });
+    QAction* each = addAction(menu, tr("Time each &op"), QKeySequence(tr("Ctrl+Alt+F5")), [] {});
+    each->setCheckable(true);
+    each->setToolTip(tr("Runs every op as a step of its own, from the next run on. Otherwise neighbouring "
+                        "ops share a step and its time."));
+    connect(each, &QAction::toggled, this, [this](bool times) { m_runs.setTimesEachOp(times); });
     addAction(menu, tr("&Strict policy"), QKeySequence(tr("Ctrl+Alt+S")),
               [this] { setPolicy(Policy::strict); });
     addAction(menu, tr("I&mplicit policy"), QKeySequence(tr("Ctrl+Alt+I")),

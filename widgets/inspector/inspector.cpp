@@ -525,11 +525,14 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back({tr("state"), toQt(name(run->second.state))});
     else if (m_runs.isStopped() && run->second.ns <= 0)
         rows.push_back({tr("state"), tr("computed in this iteration")}); // its times are not known yet
+    else if (const Node* last = m_document.graph().find(run->second.timedAt); last && last->id != node.id)
+        rows.push_back({tr("time"), tr("in one step with %1").arg(toQt(last->name))});
     else
         rows.push_back(
             {tr("time"),
              (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns))) +
-                 (run->second.once ? tr(", once") : QString())});
+                 (run->second.once ? tr(", once") : QString()) +
+                 (run->second.fused > 0 ? tr(", step of %1 ops").arg(run->second.fused) : QString())});
     if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
         rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
     const auto addRecomputed = [&](const QString& name, PortRef output) {
