@@ -45,6 +45,8 @@ private Q_SLOTS:
             QTest::addRow("%s, in blocks", file) << file << true;
     }
 
+    /// Each f32 sum of 512 products of standard normal numbers is within 1e-4 of the exact one, so two sums in
+    /// different orders differ by 2e-4 at most.
     void resultsEqualTheCpus() {
         QFETCH(QString, file);
         QFETCH(bool, inBlocks);
@@ -60,7 +62,7 @@ private Q_SLOTS:
             const std::vector<double>& others = got.at(name);
             QCOMPARE(others.size(), values.size());
             for (std::size_t i = 0; i < values.size(); ++i) {
-                const bool isNear = std::fabs(others[i] - values[i]) <= 1e-4 * (1 + std::fabs(values[i]));
+                const bool isNear = std::fabs(others[i] - values[i]) <= 2e-4 * (1 + std::fabs(values[i]));
                 QVERIFY2(isNear || (std::isnan(others[i]) && std::isnan(values[i])),
                          qPrintable(QStringLiteral("%1, element %2: %3, and on the cpu %4")
                                         .arg(name.c_str())
