@@ -86,6 +86,16 @@ std::string formatBytes(double bytes) {
     return threeDigits(value) + ' ' + units[unit];
 }
 
+std::string formatCount(double count) {
+    constexpr std::array<const char*, 5> kUnits{"", "k", "M", "B", "T"};
+    std::size_t unit = 0;
+    while (count >= 999.5 && unit + 1 < kUnits.size()) {
+        count /= 1000;
+        ++unit;
+    }
+    return (unit == 0 ? fmt::format("{:.0f}", count) : threeDigits(count)) + kUnits[unit];
+}
+
 std::string formatExactBytes(std::uint64_t bytes) { return grouped(bytes) + " B"; }
 
 std::string formatMs(double ns) {

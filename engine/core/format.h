@@ -12,6 +12,8 @@ namespace twb {
 std::string formatBytes(double bytes);
 /// With all digits, in groups: "92,160 B".
 std::string formatExactBytes(std::uint64_t bytes);
+/// A number of things in three digits: "842", "11.7k", "2.36M", "1.10B".
+std::string formatCount(double count);
 /// Takes nanoseconds; always prints ms so that columns compare: "0.012 ms", "1,234 ms".
 std::string formatMs(double ns);
 /// Nanoseconds in ms, for files.

@@ -7,6 +7,8 @@
 #include "graph/delta.h"
 #include "graph/difference.h"
 #include "graph/folding.h"
+#include "graph/module_levels.h"
+#include "graph/repeated_modules.h"
 
 #include <fmt/format.h>
 
@@ -16,8 +18,7 @@
 namespace twb {
 namespace {
 
-constexpr double kMargin = 24; ///< between the lane's border and the first node
-constexpr double kFrame = 18;  ///< additional margin for a frame
+constexpr double kMargin = 24; ///< between the left end of a lane and a parameter
 
 /// Removes frames around fewer than two cards, except for the bodies of control ops and frames that run
 /// once.
@@ -53,6 +54,59 @@ void removeSmallFrames(Graph& graph) {
         delta.nodes.push_back({node, std::move(after)});
     }
     graph.apply(delta);
+}
+
+/// Puts parameters beside their consumers, for users who unfold them.
+void placeBeside(Graph& graph, const std::vector<NodeId>& parameters) {
+    Delta beside;
+    for (const NodeId id : parameters) {
+        const Node* node = graph.find(id);
+        const auto into = foldedInto(graph, *node);
+        if (!into) continue;
+        Node after = *node;
+        const Position reader = graph.find(into->node)->position;
+        after.position = {std::max(kMargin, reader.x - card::maxWidth), reader.y};
+        beside.nodes.push_back({*node, std::move(after)});
+    }
+    graph.apply(beside);
+}
+
+/// Puts folded parameters into the modules of their consumers.
+void putFoldedWithConsumers(Graph& graph) {
+    Delta delta;
+    for (const Node& node : graph.nodes()) {
+        const auto into = foldedInto(graph, node);
+        const Node* consumer = into ? graph.find(into->node) : nullptr;
+        if (!consumer || consumer->frame == node.frame) continue;
+        Node after = node;
+        after.frame = consumer->frame;
+        delta.nodes.push_back({node, std::move(after)});
+    }
+    graph.apply(delta);
+}
+
+/// Removes frames around modules.
+void unstack(Graph& graph, const std::vector<FrameId>& stacks) {
+    DeltaBuilder builder(graph, "Unstack");
+    for (const FrameId stack : stacks) {
+        const Frame* frame = builder.graph().find(stack);
+        if (!frame) continue; // without nodes, the simplification has removed it
+        const FrameId parent = frame->parent;
+        for (const Frame& inner : graph.frames()) {
+            if (inner.parent != stack) continue;
+            Frame moved = *builder.graph().find(inner.id);
+            moved.parent = parent;
+            builder.change(moved);
+        }
+        for (const Node& node : graph.nodes()) {
+            if (node.frame != stack) continue;
+            Node moved = node;
+            moved.frame = parent;
+            builder.change(moved);
+        }
+        builder.removeFrame(stack);
+    }
+    graph.apply(builder.take());
 }
 
 class MemoryFiles final : public TensorFiles {
@@ -102,27 +156,29 @@ void holdTensor(Node& node, const std::string& name, const Tensor& tensor, Impor
 
 void layOutImported(Graph& graph, const std::vector<NodeId>& parameters) {
     removeSmallFrames(graph);
-    std::vector<NodeId> all;
-    for (const Node& node : graph.nodes()) all.push_back(node.id);
-    std::size_t deepest = 0;
-    for (const Frame& frame : graph.frames()) {
-        std::size_t depth = 1;
-        for (const Frame* up = graph.find(frame.parent); up; up = graph.find(up->parent)) ++depth;
-        deepest = std::max(deepest, depth);
-    }
-    const double frames = kFrame * static_cast<double>(deepest);
-    graph.apply(arrange(graph, all, {kMargin + frames, kMargin + frames}));
-    Delta beside; // for parameters that cannot be folded
-    for (const NodeId id : parameters) {
-        const Node* node = graph.find(id);
-        const auto into = foldedInto(graph, *node);
-        if (!into) continue;
-        Node after = *node;
-        const Position reader = graph.find(into->node)->position;
-        after.position = {std::max(kMargin, reader.x - card::maxWidth), reader.y};
-        beside.nodes.push_back({*node, std::move(after)});
-    }
-    graph.apply(beside);
+    graph.apply(arrangeAll(graph).delta);
+    placeBeside(graph, parameters);
+}
+
+std::vector<FrameId> layOutModel(Graph& graph, const std::vector<NodeId>& parameters,
+                                 const std::map<std::string, Tensor>& tensors) {
+    removeSmallFrames(graph);
+    putFoldedWithConsumers(graph);
+    const auto typeOf = [&](const Node& node) -> std::optional<TensorType> {
+        if (node.op == "Constant") return typeOfConstant(node);
+        const AttributeValue* path = node.op == "File" ? node.attributes.find("path") : nullptr;
+        const auto* text = path ? std::get_if<std::string>(path) : nullptr;
+        const auto tensor = text ? tensors.find(*text) : tensors.end();
+        return tensor == tensors.end() ? std::nullopt : std::optional(tensor->second.type());
+    };
+    const Delta stacking = stackRepeats(graph, typeOf);
+    graph.apply(stacking);
+    graph.apply(openLevelsThatFit(graph));
+    placeBeside(graph, parameters);
+    std::vector<FrameId> stacks;
+    for (const Change<Frame>& change : stacking.frames)
+        if (!change.before) stacks.push_back(change.after->id);
+    return stacks;
 }
 
 Simplified simplifyImported(ImportedModel& model) {
@@ -141,7 +197,8 @@ Simplified simplifyImported(ImportedModel& model) {
     for (const Node& node : after.nodes())
         if (node.op == "Constant" || node.op == "File") sources.push_back(node.id);
     after.apply(fold(after, sources));
-    layOutImported(after, sources);
+    unstack(after, model.stacks); // more modules may be equal now
+    layOutModel(after, sources, model.tensors);
     out.delta = difference(model.graph, after, "Simplify the import");
     return out;
 }

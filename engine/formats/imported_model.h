@@ -24,7 +24,8 @@ struct ImportedModel {
     std::map<std::string, Tensor> tensors; ///< by their path in File nodes
     std::vector<Output> outputs;
     std::set<std::string> dimensions; ///< symbolic dimensions of its inputs, by name
-    FreeAxes freeAxes;                ///< those of its Input nodes to which the import gave no size
+    std::vector<FrameId> stacks; ///< frames of its graph around repeated modules (graph/repeated_modules.h)
+    FreeAxes freeAxes;           ///< those of its Input nodes to which the import gave no size
     std::vector<std::string> remarks; ///< sentences about parts of the model that were imported differently
 };
 
@@ -38,6 +39,10 @@ void holdTensor(Node& node, const std::string& name, const Tensor& tensor, Impor
 /// Removes frames around a single card, and lays out all nodes. Parameters are already folded (folding.h), or
 /// are placed beside their consumers.
 void layOutImported(Graph& graph, const std::vector<NodeId>& parameters);
+/// The same for the graph of a model: stacks repeated modules, and collapses modules so that the graph is
+/// readable when it is opened. Returns the frames of the stacks. `tensors` by their path in File nodes.
+std::vector<FrameId> layOutModel(Graph& graph, const std::vector<NodeId>& parameters,
+                                 const std::map<std::string, Tensor>& tensors);
 
 /// Computes a simpler form of the model's graph (graph/simplify.h), laid out anew. Adds the tensors of that
 /// form to `model`; its graph stays as it is.

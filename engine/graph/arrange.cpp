@@ -1,8 +1,11 @@
 #include "graph/arrange.h"
 
+#include "core/error.h"
 #include "graph/card_size.h"
 #include "graph/folding.h"
 #include "graph/layered_layout.h"
+#include "graph/module_levels.h"
+#include "graph/module_tree.h"
 
 #include <algorithm>
 #include <set>
@@ -11,6 +14,11 @@
 namespace twb {
 
 namespace {
+
+/// More units than these are laid out module by module: the time of Graphviz grows faster than their number.
+constexpr std::size_t kMostAtOnce = 500;
+constexpr double kFrameSide = 18; ///< between the border of an expanded module and its content
+constexpr double kFrameTop = 34;  ///< with its title
 
 /// The frames around a node, from the inside out.
 std::vector<FrameId> framesAround(const Graph& graph, FrameId frame) {
@@ -24,98 +32,174 @@ std::vector<FrameId> framesAround(const Graph& graph, FrameId frame) {
     return out;
 }
 
+/// The innermost frame that contains all nodes.
+FrameId commonFrame(const Graph& graph, const std::vector<NodeId>& nodes) {
+    if (nodes.empty()) return FrameId::none;
+    std::vector<FrameId> common = framesAround(graph, graph.find(nodes.front())->frame);
+    for (const NodeId id : nodes) {
+        if (common.empty()) break;
+        const FrameId frame = graph.find(id)->frame;
+        if (frame == common.front()) continue;
+        const std::vector<FrameId> around = framesAround(graph, frame);
+        while (!common.empty() && std::find(around.begin(), around.end(), common.front()) == around.end())
+            common.erase(common.begin());
+    }
+    return common.empty() ? FrameId::none : common.front();
+}
+
 /// Places nodes, and collapsed modules as the single cards that they are.
 class Arrangement {
 public:
-    Arrangement(const Graph& graph, int mostPassed) : m_graph(graph), m_mostPassed(mostPassed) {}
+    Arrangement(const Graph& graph, const ArrangeOptions& options) : m_graph(graph), m_options(options) {}
 
-    /// The positions of nodes that are all inside `root` (none: of any), from (0, 0) on.
-    void place(const std::vector<NodeId>& nodes, FrameId root) {
-        std::vector<Unit> units;
+    struct Size {
+        double width = 0;
+        double height = 0;
+    };
+
+    /// The positions of nodes that are all inside `root` (none: of any), from (0, 0) on. Returns their size.
+    Size place(const std::vector<NodeId>& nodes, FrameId root) {
+        if (m_options.isCancelled && m_options.isCancelled()) throw Error(ErrorCode::cancelled, "cancelled");
+        const std::vector<Unit> units = unitsOf(nodes, root);
         std::unordered_map<NodeId, std::size_t> unitOf;
-        std::unordered_map<FrameId, std::size_t> unitOfFrame;
-        for (const NodeId id : nodes) {
-            const Node& node = *m_graph.find(id);
-            const FrameId card = cardOf(node, root);
-            std::size_t unit = units.size();
-            if (card != FrameId::none) unit = unitOfFrame.emplace(card, unit).first->second;
-            if (unit == units.size()) {
-                const Frame* frame = m_graph.find(card);
-                units.push_back({card, {}, frame ? frame->parent : node.frame});
-            }
-            units[unit].nodes.push_back(id);
-            unitOf.emplace(id, unit);
-        }
+        for (std::size_t i = 0; i < units.size(); ++i)
+            for (const NodeId id : units[i].nodes) unitOf.emplace(id, i);
         std::vector<LayoutLink> links;
         for (const NodeId id : nodes)
             for (const Edge& edge : m_graph.outgoing(id))
                 if (const auto to = unitOf.find(edge.to.node);
                     to != unitOf.end() && to->second != unitOf.at(id))
                     links.push_back({unitOf.at(id), to->second});
+        // The expanded modules around units, each with the index of its parent.
         std::unordered_map<FrameId, int> groups;
-        for (const Frame& frame : m_graph.frames()) groups.emplace(frame.id, static_cast<int>(groups.size()));
+        std::vector<int> parents;
+        const std::function<int(FrameId)> groupOf = [&](FrameId id) {
+            const Frame* frame = id == root ? nullptr : m_graph.find(id);
+            if (!frame) return -1;
+            if (const auto known = groups.find(id); known != groups.end()) return known->second;
+            const int parent = groupOf(frame->parent);
+            parents.push_back(parent);
+            return groups[id] = static_cast<int>(parents.size()) - 1;
+        };
         std::vector<LayoutBox> boxes;
         for (const Unit& unit : units) {
-            const auto group = groups.find(unit.around);
             boxes.push_back(boxOf(unit));
-            boxes.back().group = group == groups.end() ? -1 : group->second;
+            boxes.back().group = groupOf(unit.around);
             // A module's card is on the lane of its first node.
             const NodeId first = *std::min_element(unit.nodes.begin(), unit.nodes.end());
             if (const Lane* lane = m_graph.find(m_graph.find(first)->lane)) boxes.back().lane = lane->order;
         }
-        const std::vector<Position> places = layeredLayout(boxes, links, parentsOf(groups), m_mostPassed);
+        const std::vector<Position> places = layeredLayout(boxes, links, parents, m_options.mostPassed);
+        Size size;
+        std::unordered_map<int, double> heights; // by lane
         for (std::size_t i = 0; i < units.size(); ++i) {
-            if (units[i].card == FrameId::none)
+            size.width = std::max(size.width, places[i].x + boxes[i].width);
+            double& height = heights[boxes[i].lane];
+            height = std::max(height, places[i].y + boxes[i].height);
+            if (units[i].module == FrameId::none)
                 m_positions[units[i].nodes.front()] = places[i];
+            else if (units[i].isOpen)
+                for (const NodeId id : units[i].nodes)
+                    m_positions[id] = {m_positions[id].x + places[i].x + kFrameSide,
+                                       m_positions[id].y + places[i].y + kFrameTop};
             else
                 placeInside(units[i], places[i]);
         }
+        for (const auto& [lane, height] : heights) size.height += height;
+        return size;
     }
 
     Position at(NodeId id) const { return m_positions.at(id); }
 
 private:
     struct Unit {
-        FrameId card = FrameId::none; ///< none: a single node
+        FrameId module = FrameId::none; ///< none: a single node
         std::vector<NodeId> nodes;
         FrameId around = FrameId::none;
+        bool isOpen = false; ///< an expanded module, which is arranged by itself
     };
+
+    /// Single nodes and collapsed modules; if these are many, expanded modules on one lane, too.
+    std::vector<Unit> unitsOf(const std::vector<NodeId>& nodes, FrameId root) const {
+        std::vector<Unit> units;
+        std::unordered_map<FrameId, std::size_t> known;
+        const auto add = [&](NodeId id, FrameId module) {
+            std::size_t unit = units.size();
+            if (module != FrameId::none) unit = known.emplace(module, unit).first->second;
+            if (unit == units.size()) {
+                const Frame* frame = m_graph.find(module);
+                units.push_back({module, {}, frame ? frame->parent : m_graph.find(id)->frame});
+            }
+            units[unit].nodes.push_back(id);
+        };
+        for (const NodeId id : nodes) add(id, cardOf(*m_graph.find(id), root));
+        if (units.size() <= kMostAtOnce) return units;
+
+        const std::unordered_map<FrameId, LaneId> lanes = lanesOf(nodes);
+        units.clear();
+        known.clear();
+        for (const NodeId id : nodes) {
+            const Node& node = *m_graph.find(id);
+            FrameId module = cardOf(node, root);
+            for (const FrameId frame : framesAround(m_graph, node.frame)) {
+                if (frame == root) break;
+                if (lanes.at(frame) != LaneId::none) module = frame;
+            }
+            add(id, module);
+        }
+        for (Unit& unit : units) unit.isOpen = unit.module != FrameId::none && !isCard(unit.module, root);
+        return units;
+    }
+
+    /// By frame: the lane of all nodes in it; none if they are on several.
+    std::unordered_map<FrameId, LaneId> lanesOf(const std::vector<NodeId>& nodes) const {
+        std::unordered_map<FrameId, LaneId> lanes;
+        for (const NodeId id : nodes) {
+            const Node& node = *m_graph.find(id);
+            for (const FrameId frame : framesAround(m_graph, node.frame)) {
+                const auto [at, isNew] = lanes.emplace(frame, node.lane);
+                if (!isNew && at->second != node.lane) at->second = LaneId::none;
+            }
+        }
+        return lanes;
+    }
+
+    /// Whether a frame inside `root` is collapsed, or inside a collapsed one.
+    bool isCard(FrameId frame, FrameId root) const {
+        for (const FrameId id : framesAround(m_graph, frame)) {
+            if (id == root) break;
+            if (m_graph.find(id)->collapsed) return true;
+        }
+        return false;
+    }
 
     /// The outermost collapsed module around a node inside `root`.
     FrameId cardOf(const Node& node, FrameId root) const {
         FrameId card = FrameId::none;
         for (const FrameId id : framesAround(m_graph, node.frame)) {
             if (id == root) break;
-            const Frame* frame = m_graph.find(id);
-            if (frame && frame->collapsed) card = id;
+            if (m_graph.find(id)->collapsed) card = id;
         }
         return card;
     }
 
-    /// A module's card has a port for each input and output that an outer edge uses.
-    LayoutBox boxOf(const Unit& unit) const {
-        if (unit.card == FrameId::none) {
+    LayoutBox boxOf(const Unit& unit) {
+        if (unit.module == FrameId::none) {
             const CardSize size = cardSizeOf(m_graph, *m_graph.find(unit.nodes.front()));
             return {size.width, size.height, size.anchor};
         }
-        const std::set<NodeId> inside(unit.nodes.begin(), unit.nodes.end());
-        std::set<PortRef> inputs, outputs;
-        for (const NodeId id : unit.nodes) {
-            const auto& sources = m_graph.inputs(id);
-            for (std::size_t port = 0; port < sources.size(); ++port)
-                if (sources[port] && !inside.contains(sources[port]->node))
-                    inputs.insert({id, static_cast<std::int32_t>(port)});
-            for (const Edge& edge : m_graph.outgoing(id))
-                if (!inside.contains(edge.to.node)) outputs.insert(edge.from);
+        if (unit.isOpen) {
+            const Size content = place(unit.nodes, unit.module);
+            const double height = content.height + kFrameTop + kFrameSide;
+            return {content.width + 2 * kFrameSide, height, height / 2};
         }
-        const std::size_t ports = std::max(inputs.size(), outputs.size());
-        const double height = cardHeightFor(static_cast<int>(std::min<std::size_t>(ports, card::mostSpread)));
-        return {card::maxWidth, height, height / 2};
+        const CardSize size = cardSizeOfModule(m_graph, unit.nodes);
+        return {size.width, size.height, size.anchor};
     }
 
     /// The top left of a module's content on each lane is where its card is.
     void placeInside(const Unit& unit, Position corner) {
-        place(unit.nodes, unit.card);
+        place(unit.nodes, unit.module);
         std::unordered_map<LaneId, Position> least;
         for (const NodeId id : unit.nodes) {
             const Position at = m_positions.at(id);
@@ -129,49 +213,45 @@ private:
         }
     }
 
-    std::vector<int> parentsOf(const std::unordered_map<FrameId, int>& groups) const {
-        std::vector<int> parents(groups.size(), -1);
-        for (const Frame& frame : m_graph.frames()) {
-            const auto parent = groups.find(frame.parent);
-            if (parent == groups.end()) continue;
-            const std::vector<FrameId> around = framesAround(m_graph, frame.parent);
-            if (std::find(around.begin(), around.end(), frame.id) == around.end() &&
-                around.size() <= groups.size())
-                parents[static_cast<std::size_t>(groups.at(frame.id))] = parent->second;
-        }
-        return parents;
-    }
-
     const Graph& m_graph;
-    const int m_mostPassed;
+    const ArrangeOptions& m_options;
     std::unordered_map<NodeId, Position> m_positions;
 };
 
 } // namespace
 
-Delta arrange(const Graph& graph, const std::vector<NodeId>& nodes, Position origin, int mostPassed) {
+Arranged arrange(const Graph& graph, const std::vector<NodeId>& nodes, const ArrangeOptions& options) {
     std::vector<NodeId> placed;
     std::set<NodeId> moved;
     for (const NodeId id : nodes) {
         const Node* node = graph.find(id);
         if (node && !foldedInto(graph, *node) && moved.insert(id).second) placed.push_back(id);
     }
-    Arrangement arrangement(graph, mostPassed);
-    arrangement.place(placed, FrameId::none);
-    Delta delta;
-    delta.title = "Arrange";
+    Arrangement arrangement(graph, options);
+    const auto [width, height] = arrangement.place(placed, commonFrame(graph, placed));
+    Arranged out{{}, width, height};
+    out.delta.title = "Arrange";
     for (const NodeId id : placed) {
         const Node& before = *graph.find(id);
         Node after = before;
-        after.position = {origin.x + arrangement.at(id).x, origin.y + arrangement.at(id).y};
-        if (after.position != before.position) delta.nodes.push_back({before, std::move(after)});
+        after.position = {options.origin.x + arrangement.at(id).x, options.origin.y + arrangement.at(id).y};
+        if (after.position != before.position) out.delta.nodes.push_back({before, std::move(after)});
     }
     // The dots belonged to the old positions.
     for (const Route& route : graph.routes()) {
         if (moved.contains(graph.sourceOf(route.id)->node) && moved.contains(route.id.node))
-            delta.routes.push_back({route, std::nullopt});
+            out.delta.routes.push_back({route, std::nullopt});
     }
-    return delta;
+    return out;
+}
+
+Arranged arrangeAll(const Graph& graph, FrameId inside, const std::function<bool()>& isCancelled) {
+    constexpr double kMargin = 24; // between the lane's border and the first card
+    const double frames = kFrameSide * openLevels(graph, inside);
+    ArrangeOptions options;
+    options.origin = {kMargin + frames, kMargin + frames};
+    options.isCancelled = isCancelled;
+    return arrange(graph, ModuleTree(graph).allNodesIn(inside), options);
 }
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace twb {
 
@@ -14,8 +15,9 @@ inline constexpr double minWidth = 120;
 inline constexpr double maxWidth = 224;  ///< fits a name of twenty letters and a time
 inline constexpr double pillHeight = 34; ///< of a To node
 inline constexpr double portSpacing = 20;
-inline constexpr double rowHeight = 22; ///< of a folded parameter
-inline constexpr double rowsBottom = 6; ///< below the last row
+inline constexpr double moduleLine = 16; ///< the line with the size of a collapsed module
+inline constexpr double rowHeight = 22;  ///< of a folded parameter
+inline constexpr double rowsBottom = 6;  ///< below the last row
 } // namespace card
 
 /// The distance between the ports on a side with this many.
@@ -35,5 +37,7 @@ struct CardSize {
     double anchor = 0; ///< from the top: the middle of the ports, without those of folded parameters
 };
 CardSize cardSizeOf(const Graph& graph, const Node& node);
+/// The size of a collapsed module's card, which has a port for each tensor that enters or leaves the module.
+CardSize cardSizeOfModule(const Graph& graph, const std::vector<NodeId>& nodes);
 
 } // namespace twb

@@ -33,4 +33,26 @@ void makeConstant(Node& node, const Tensor& tensor) {
     if (tensor.shape().rank() != 1) node.attributes.set("shape", tensor.shape().dims());
 }
 
+std::optional<TensorType> typeOfConstant(const Node& node) {
+    const auto* name = node.attributes.find("dtype");
+    const auto* text = name ? std::get_if<std::string>(name) : nullptr;
+    const std::optional<DType> dtype = text ? parseDType(*text) : std::nullopt;
+    if (!dtype) return std::nullopt;
+    if (const auto* shape = node.attributes.find("shape")) {
+        const auto* dims = std::get_if<std::vector<std::int64_t>>(shape);
+        return dims ? std::optional(TensorType{*dtype, Shape(*dims)}) : std::nullopt;
+    }
+    const auto* value = node.attributes.find("value");
+    if (!value) return std::nullopt;
+    return std::visit(
+        [&](const auto& held) -> std::optional<TensorType> {
+            if constexpr (
+                requires { held.at(0); } && !requires { held.c_str(); })
+                return TensorType{*dtype, Shape{static_cast<std::int64_t>(held.size())}};
+            else
+                return TensorType{*dtype, Shape{}};
+        },
+        *value);
+}
+
 } // namespace twb

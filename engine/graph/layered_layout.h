@@ -24,9 +24,10 @@ struct LayoutLink {
 };
 
 /// Graphviz lays out up to this many boxes; more are placed in plain columns.
-inline constexpr std::size_t kMostLaidOut = 3000;
+inline constexpr std::size_t kMostLaidOut = 2000;
 
-/// Default of layeredLayout()'s `mostPassed`: the columns that all links together may pass through.
+/// Default of layeredLayout()'s `mostPassed`: the columns that all links together may pass through. Fewer
+/// with more than 100 boxes.
 inline constexpr int kMostPassed = 6000;
 
 /// Places boxes in columns from left to right, each after its sources, with few crossings. A group

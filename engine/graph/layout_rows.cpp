@@ -11,7 +11,7 @@ constexpr double kShape = 1.6;      ///< desired ratio of width to height
 constexpr double kFullRow = 0.6;    ///< of a row's length: a row may end from here on
 constexpr double kShortRow = 0.3;   ///< of a row's length: too short for a row
 constexpr double kLongRow = 1.4;    ///< of a row's length: a longer row is better than a short next one
-constexpr double kLeastRow = 1600;  ///< shorter strips stay whole
+constexpr double kLeastRow = 1150;  ///< shorter strips stay whole
 constexpr double kBetweenRows = 72; ///< room for the wires that run back
 constexpr double kFrame = 32;       ///< above and below the nodes of a frame
 

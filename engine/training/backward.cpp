@@ -331,7 +331,7 @@ void Writer::refuse(std::string_view why) const {
 void Writer::place() {
     const Position origin = besideForward(m_builder.graph());
     constexpr int mostPassed = 1500; // the default would take many seconds for an unrolled loop
-    for (const Change<Node>& change : arrange(m_builder.graph(), m_added, origin, mostPassed).nodes)
+    for (const Change<Node>& change : arrange(m_builder.graph(), m_added, {origin, mostPassed}).delta.nodes)
         m_builder.change(*change.after);
 }
 

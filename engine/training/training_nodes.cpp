@@ -25,7 +25,7 @@ PortRef TrainingNodes::add(std::string op, const std::string& name, LaneId lane,
 }
 
 void TrainingNodes::place(Position origin) {
-    for (const Change<Node>& change : arrange(m_builder.graph(), m_added, origin).nodes)
+    for (const Change<Node>& change : arrange(m_builder.graph(), m_added, {origin}).delta.nodes)
         m_builder.change(*change.after);
 }
 

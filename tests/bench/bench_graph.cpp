@@ -2,6 +2,7 @@
 // and save them, to update diagnostics after one edit, and to propose a placement for 2,000 nodes (at most 2
 // s).
 #include "formats/project.h"
+#include "graph/arrange.h"
 #include "placement/analysis.h"
 #include "placement/proposal.h"
 #include "profile/prediction.h"
@@ -155,6 +156,35 @@ void snapshotAndEdit(benchmark::State& state) {
     }
 }
 BENCHMARK(snapshotAndEdit)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
+
+/// All cards are placed anew: without modules, and with modules of this many nodes in modules of as many
+/// modules.
+void arrangeCards(benchmark::State& state) {
+    Graph graph = test::largeGraph(static_cast<std::size_t>(state.range(0)), true);
+    const auto size = static_cast<std::uint64_t>(state.range(1));
+    if (size > 0) {
+        DeltaBuilder builder(graph, "modules");
+        std::vector<FrameId> modules;
+        FrameId around = FrameId::none;
+        for (const Node& before : graph.nodes()) {
+            const std::uint64_t module = (value(before.id) - 1) / size;
+            if (module % size == 0 && module == modules.size()) around = builder.addFrame({});
+            if (module == modules.size()) modules.push_back(builder.addFrame({FrameId::none, "", around}));
+            Node node = before;
+            node.frame = modules[module];
+            builder.change(node);
+        }
+        graph.apply(builder.take());
+    }
+    for (auto _ : state) {
+        const Arranged arranged = arrangeAll(graph);
+        state.counters["width/height"] = arranged.width / arranged.height;
+    }
+}
+BENCHMARK(arrangeCards)
+    ->ArgNames({"nodes", "in a module"})
+    ->ArgsProduct({{1'000, 6'700, 100'000}, {0, 20}})
+    ->Unit(benchmark::kMillisecond);
 
 } // namespace
 

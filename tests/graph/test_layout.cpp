@@ -182,11 +182,11 @@ private Q_SLOTS:
         p.graph.apply(fold(p.graph, {p.weight, p.bias}));
         std::vector<NodeId> all;
         for (const Node& node : p.graph.nodes()) all.push_back(node.id);
-        const Delta delta = arrange(p.graph, all, {40, 48});
+        const Delta delta = arrange(p.graph, all, {{40, 48}}).delta;
         for (const auto& change : delta.nodes) QVERIFY(!change.after->folded);
         p.graph.apply(delta);
         QVERIFY(p.graph.find(p.x)->position.x < p.graph.find(p.gemm)->position.x);
-        QVERIFY(arrange(p.graph, all, {40, 48}).nodes.empty());
+        QVERIFY(arrange(p.graph, all, {{40, 48}}).delta.nodes.empty());
     }
 
     /// A collapsed module of 20 nodes takes the place of one card; its content keeps an order of its own.
@@ -207,7 +207,7 @@ private Q_SLOTS:
             if (i > 0) builder.connect({{chain[chain.size() - 2], 0}, {chain.back(), 0}});
         }
         graph.apply(builder.take());
-        graph.apply(arrange(graph, chain, {40, 48}));
+        graph.apply(arrange(graph, chain, {{40, 48}}).delta);
         const auto x = [&](std::size_t i) { return graph.find(chain[i])->position.x; };
         QVERIFY(x(0) < x(1) && x(1) < x(21)); // x(1): the corner of the card
         QVERIFY(x(21) - x(0) < 4 * card::maxWidth);

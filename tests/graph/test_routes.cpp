@@ -287,9 +287,9 @@ private Q_SLOTS:
     void arrangedWiresAreStraight() {
         const Led led;
         Graph graph = led.graph;
-        const Delta one = arrange(graph, {led.b, led.c}, {});
+        const Delta one = arrange(graph, {led.b, led.c}, {}).delta;
         QVERIFY(one.routes.empty());
-        const Delta both = arrange(graph, {led.a, led.b}, {});
+        const Delta both = arrange(graph, {led.a, led.b}, {}).delta;
         graph.apply(both);
         QVERIFY(graph.routes().empty());
         graph.apply(both.inverse());

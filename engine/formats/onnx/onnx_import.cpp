@@ -46,6 +46,13 @@ std::string textOf(const std::string& bytes) {
     return json::parse(json(bytes).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
+/// Whether a graph's name is not one that an exporter gives to every graph.
+bool isTelling(std::string_view name) {
+    constexpr std::string_view kDefaults[] = {"",           "torch_jit", "torch-jit-export",
+                                              "main_graph", "tf2onnx",   "graph"};
+    return std::find(std::begin(kDefaults), std::end(kDefaults), name) == std::end(kDefaults);
+}
+
 } // namespace
 
 ImportedModel Import::run(std::string_view bytes) {
@@ -69,7 +76,7 @@ ImportedModel Import::run(std::string_view bytes) {
     addContents(graph);
     for (const auto& value : graph.output()) addOutput(value);
     GraphInfo info = m_out.graph.info();
-    info.title = graph.name().empty() ? m_path.stem().string() : textOf(graph.name());
+    info.title = isTelling(graph.name()) ? textOf(graph.name()) : m_path.stem().string();
     info.description = textOf(model.doc_string());
     m_delta.info = Change<GraphInfo>{m_out.graph.info(), info};
     m_out.graph.apply(m_delta);
@@ -356,7 +363,7 @@ void Import::layOut() {
     Graph& graph = m_out.graph;
     graph.apply(fold(graph, m_parameters));
     graph.apply(frameModules(graph));
-    layOutImported(graph, m_parameters);
+    m_out.stacks = layOutModel(graph, m_parameters, m_out.tensors);
 }
 
 } // namespace onnx_import

@@ -139,7 +139,7 @@ ImportedModel Import::run() {
     delta.info = Change<GraphInfo>{m_out.graph.info(), info};
     m_out.graph.apply(delta);
     m_out.graph.apply(fold(m_out.graph, m_writer.parameters()));
-    layOutImported(m_out.graph, m_writer.parameters());
+    m_out.stacks = layOutModel(m_out.graph, m_writer.parameters(), m_out.tensors);
     if (m_pickled > 0)
         m_out.remarks.push_back(fmt::format(
             "{}: {} of its weights {} only in a pickle, or without data, and became Input nodes. Pickles are "

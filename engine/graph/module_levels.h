@@ -1,0 +1,24 @@
+#pragma once
+
+#include "graph/arrange.h"
+
+namespace twb {
+
+/// The number of levels of nested modules inside `inside` (none: in the graph).
+int moduleLevels(const Graph& graph, FrameId inside = FrameId::none);
+/// How many of these levels are open: all modules on them are expanded.
+int openLevels(const Graph& graph, FrameId inside = FrameId::none);
+
+/// Expands the modules on the first `levels` levels inside `inside`, collapses those on all deeper levels,
+/// and arranges the nodes inside `inside`. The bodies of ops stay expanded. Throws Error(cancelled).
+Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside = FrameId::none,
+                      const std::function<bool()>& isCancelled = {});
+/// Arranges the whole graph. All levels are open if they fit into a small window at a zoom at which all texts
+/// are drawn, else as many as fit with readable names.
+Delta openLevelsThatFit(const Graph& graph);
+
+/// Expands a module. If its content would lie on other cards inside `inside`, the cards right of its card
+/// move to the right, and those below it move down.
+Delta expandModule(const Graph& graph, FrameId module, FrameId inside = FrameId::none);
+
+} // namespace twb
