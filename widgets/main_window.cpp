@@ -186,7 +186,10 @@ void MainWindow::buildPanels() {
     auto* graphLayout = new QVBoxLayout(graphView);
     graphLayout->setContentsMargins(0, 0, 0, 0);
     graphLayout->setSpacing(0);
-    graphLayout->addWidget(new Breadcrumb(m_document, *m_canvas));
+    auto* breadcrumb = new Breadcrumb(m_document, *m_canvas);
+    connect(breadcrumb, &Breadcrumb::levelsWanted, this,
+            [this](int levels) { m_modules->openLevels(levels); });
+    graphLayout->addWidget(breadcrumb);
     graphLayout->addWidget(m_canvas, 1);
     m_middle->addWidget(graphView);
     m_middle->addWidget(m_bottom);

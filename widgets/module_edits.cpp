@@ -98,13 +98,12 @@ Delta colorModule(const Graph& graph, FrameId module, FrameColor color) {
     return changeOf(*before, std::move(after), "Colour module " + before->title);
 }
 
-Delta collapseModule(const Graph& graph, FrameId module, bool collapsed) {
+Delta collapseModule(const Graph& graph, FrameId module) {
     const Frame* before = graph.find(module);
-    if (!before || before->collapsed == collapsed) return {};
+    if (!before || before->collapsed) return {};
     Frame after = *before;
-    after.collapsed = collapsed;
-    return changeOf(*before, std::move(after),
-                    (collapsed ? "Collapse module " : "Expand module ") + before->title);
+    after.collapsed = true;
+    return changeOf(*before, std::move(after), "Collapse module " + before->title);
 }
 
 Delta dissolveModule(const Graph& graph, FrameId module) {

@@ -17,8 +17,8 @@ Delta makeModule(const Graph& graph, const Selection& selection);
 FrameId moduleOf(const Graph& graph, const Selection& selection, FrameId open = FrameId::none);
 Delta renameModule(const Graph& graph, FrameId module, const QString& title);
 Delta colorModule(const Graph& graph, FrameId module, FrameColor color);
-/// Collapses a module to one card, or expands it.
-Delta collapseModule(const Graph& graph, FrameId module, bool collapsed);
+/// Collapses a module to one card.
+Delta collapseModule(const Graph& graph, FrameId module);
 /// Removes the frame; its content belongs to the outer module. Empty for the body of an If, Loop or Scan.
 Delta dissolveModule(const Graph& graph, FrameId module);
 /// Whether `inner` is `outer` or is nested in it; false if `outer` is none.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Renders the pictures of this folder, in both themes and two sizes:
-#   bash resources/screenshots/render.sh BIN RESNET18.onnx
-# BIN: the folder of the programs. RESNET18.onnx: torchvision's resnet18, exported by torch.onnx.export.
+#   bash resources/screenshots/render.sh BIN MODELS
+# BIN: the folder of the programs. MODELS: a folder with resnet18.onnx, blocks.onnx, swin.onnx and efficientnet.onnx; `make` of
+# tests/conformance/networks.py exports them.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,7 +17,7 @@ cat > "$work/untitled.twb" <<'TWB'
  "lanes": [{"id": 1, "device": "cpu", "order": 0}, {"id": 2, "device": "cuda:0", "order": 1}],
  "nodes": [], "edges": []}
 TWB
-cp "$2" "$work/resnet18.onnx"
+models=$(cd "$2" && pwd)
 
 for theme in dark light; do
     for size in 1280x800 2560x1440; do
@@ -28,7 +29,10 @@ for theme in dark light; do
         # The small window shows the whole graph instead of the selected node at 100 %.
         if [[ $size == 1280x800 ]]; then select=(); else select=(--select fc1); fi
         render digits --run 200 "${select[@]}" "$here/../examples/digits.twb"
-        render resnet18 "$work/resnet18.onnx"
+        render resnet18 "$models/resnet18.onnx"
+        if [[ $size == 1280x800 ]]; then
+            for model in blocks swin efficientnet; do render "$model" "$models/$model.onnx"; done
+        fi
         render script --tab problems "$here/../examples/10-your-own-script.twb"
     done
 done

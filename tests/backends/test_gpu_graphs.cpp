@@ -45,8 +45,8 @@ private Q_SLOTS:
             QTest::addRow("%s, in blocks", file) << file << true;
     }
 
-    /// Each f32 sum of 512 products of standard normal numbers is within 1e-4 of the exact one, so two sums in
-    /// different orders differ by 2e-4 at most.
+    /// Each f32 sum of 512 products of standard normal numbers is within 1e-4 of the exact one, so two sums
+    /// in different orders differ by 2e-4 at most.
     void resultsEqualTheCpus() {
         QFETCH(QString, file);
         QFETCH(bool, inBlocks);

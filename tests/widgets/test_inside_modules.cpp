@@ -133,11 +133,29 @@ private Q_SLOTS:
         compareWithFresh(hand);
     }
 
+    /// The nodes of a collapsed module may be far from its card.
+    void consumersAreBesideTheCards() {
+        Nested g;
+        DeltaBuilder builder(g.graph, "extend");
+        const NodeId far = addNode(builder, g.cpu, "Neg", "far", 4000, 40);
+        Node node = *builder.graph().find(far);
+        node.frame = g.inner;
+        builder.change(node);
+        builder.connect({{g.neg, 0}, {far, 0}});
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        hand.canvas.navigator().enter(g.outer);
+        const NodeShape* card = hand.canvas.scene().modules().cardOf(g.inner);
+        QVERIFY(stubOf(hand, g.out)->rect.left() > card->rect.right());
+        QVERIFY(stubOf(hand, g.out)->rect.left() < card->rect.right() + 200);
+    }
+
     void theBreadcrumbLeadsBack() {
         const Nested g;
         WindowHand hand(g.graph);
         auto* bar = find<QWidget>(*hand.window, "breadcrumb");
-        QVERIFY(!bar->isVisible());
+        QVERIFY(bar->isVisible()); // a module is collapsed
+        QVERIFY(!crumb(hand, FrameId::none) && !crumb(hand, g.outer));
         doubleClick(hand, hand.canvas.scene().modules().cardOf(g.inner)->rect.center());
         QVERIFY(bar->isVisible());
         QVERIFY(crumb(hand, FrameId::none) && crumb(hand, g.outer));
@@ -146,7 +164,7 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.navigator().inside(), g.outer);
         QTest::mouseClick(crumb(hand, FrameId::none), Qt::LeftButton);
         QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
-        QVERIFY(!bar->isVisible());
+        QVERIFY(!crumb(hand, FrameId::none));
         QVERIFY(hand.canvas.hasFocus());
     }
 

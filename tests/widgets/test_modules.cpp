@@ -9,9 +9,11 @@
 #include <QClipboard>
 #include <QDir>
 #include <QInputDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
+#include <QPushButton>
 #include <QTextDocument>
 
 using namespace twb;
@@ -218,6 +220,89 @@ private Q_SLOTS:
         QVERIFY(!hand.graph().sourceOf({g.relu, 0}));
     }
 
+    /// x and y each feed two inputs of the module: four wires in two bundles, with their numbers.
+    void wiresToAModuleFromOneCardFormABundle() {
+        Framed g;
+        DeltaBuilder builder(g.graph, "feed");
+        const NodeId y = addNode(builder, g.cpu, "Ones", "y", 16, 160);
+        std::vector<NodeId> sums;
+        for (int i = 0; i < 2; ++i) {
+            const NodeId sum = addNode(builder, g.cpu, "Add", "sum", 260, 140 + 100 * i);
+            Node node = *builder.graph().find(sum);
+            node.frame = g.block;
+            builder.change(node);
+            builder.connect({{i == 0 ? g.x : y, 0}, {sum, 0}});
+            builder.connect({{y, 0}, {sum, 1}});
+            sums.push_back(sum);
+        }
+        Frame block = *g.graph.find(g.block);
+        block.collapsed = true;
+        builder.change(block);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const auto& scene = hand.canvas.scene();
+        const NodeShape* card = scene.modules().cardOf(g.block);
+        QCOMPARE(card->inputs, std::uint16_t(2));
+        const auto at = [&](NodeId node, int port) {
+            return scene.modules().portAt({node, port}, PortSide::input);
+        };
+        QCOMPARE(at(g.relu, 0), at(sums[0], 0)); // both read x
+        QCOMPARE(at(sums[0], 1), at(sums[1], 0));
+        QVERIFY(at(g.relu, 0) != at(sums[1], 0));
+        // Each wire of a bundle can still be selected, and the number of wires is drawn on it.
+        const WireShape* wire = scene.wires().into({g.relu, 0});
+        const QPointF middle = scene.wires().path(*wire).at(0.5);
+        const QColor number = hand.canvas.grab().toImage().pixelColor(hand.pixel(middle) + QPoint(0, 7));
+        QVERIFY2(number != Theme::current().canvas, qPrintable(number.name()));
+        hand.click(hand.pixel(scene.wires().path(*wire).at(0.25)));
+        QVERIFY(hand.document.selection().edge);
+        QCOMPARE(hand.document.selection().edge->from.node, g.x);
+    }
+
+    void levelsExpandAndCollapseByKeysAndButtons() {
+        Framed g;
+        DeltaBuilder builder(g.graph, "nest");
+        Frame inner{FrameId::none, "inner", g.block};
+        inner.collapsed = true;
+        const FrameId in = builder.addFrame(inner);
+        Node neg = *g.graph.find(g.neg);
+        neg.frame = in;
+        builder.change(neg);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        auto* levels = hand.window->findChild<QLabel*>(QStringLiteral("levels"));
+        auto* more = hand.window->findChild<QPushButton*>(QStringLiteral("levels.more"));
+        auto* fewer = hand.window->findChild<QPushButton*>(QStringLiteral("levels.fewer"));
+        QVERIFY(levels->isVisible());
+        QCOMPARE(levels->text(), QStringLiteral("Levels expanded: 1 of 2"));
+        hand.key(Qt::Key_BracketLeft, Qt::ControlModifier);
+        QVERIFY(hand.graph().find(g.block)->collapsed);
+        QCOMPARE(levels->text(), QStringLiteral("Levels expanded: 0 of 2"));
+        QVERIFY(!fewer->isEnabled());
+        QTest::mouseClick(more, Qt::LeftButton);
+        QTest::mouseClick(more, Qt::LeftButton);
+        QVERIFY(!hand.graph().find(g.block)->collapsed && !hand.graph().find(in)->collapsed);
+        QVERIFY(!levels->isVisible()); // there is nothing to expand
+        QVERIFY(hand.canvas.hasFocus());
+        hand.key(Qt::Key_BracketRight, Qt::ControlModifier); // does nothing
+        QCOMPARE(hand.undoSteps(), 3);
+        while (hand.document.undoStack().canUndo()) hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == g.graph);
+    }
+
+    void allCardsAreArranged() {
+        Framed g;
+        WindowHand hand(g.graph);
+        hand.key(Qt::Key_A, Qt::AltModifier | Qt::ShiftModifier);
+        QCOMPARE(hand.undoSteps(), 1);
+        double before = -1;
+        for (const NodeId id : {g.x, g.relu, g.neg, g.out}) {
+            QVERIFY(hand.node(id).position.x > before);
+            before = hand.node(id).position.x;
+        }
+        QVERIFY(hand.canvas.navigator().isFitted());
+    }
+
     void aDistantCardOfAModuleHasATitle() {
         Framed g;
         DeltaBuilder builder(g.graph, "collapse");
@@ -240,8 +325,8 @@ private Q_SLOTS:
         QCOMPARE(hand.document.selection().nodes, (std::set<NodeId>{g.relu, g.neg}));
     }
 
-    /// Two modules with forty wires between them, which are connected in the opposite order.
-    void cardsWithManyPortsStaySmallAndTheirWiresDoNotCross() {
+    /// A module with forty consumers, which are connected in the opposite order.
+    void aCardWithManyPortsStaysSmallAndItsWiresDoNotCross() {
         constexpr int kWires = 40;
         Graph graph;
         DeltaBuilder builder(graph, "make");
@@ -252,19 +337,18 @@ private Q_SLOTS:
             return builder.addFrame(frame);
         };
         const FrameId from = collapsed("from");
-        const FrameId to = collapsed("to");
-        const auto add = [&](const char* op, FrameId frame, double x) {
-            const NodeId id = addNode(builder, cpu, op, op, x, 40);
+        const auto add = [&](const char* op, FrameId frame, double x, double y) {
+            const NodeId id = addNode(builder, cpu, op, op, x, y);
             Node node = *builder.graph().find(id);
             node.frame = frame;
             builder.change(node);
             return id;
         };
         std::vector<NodeId> sources;
-        for (int i = 0; i < kWires; ++i) sources.push_back(add("Ones", from, 16));
+        for (int i = 0; i < kWires; ++i) sources.push_back(add("Ones", from, 16, 40));
         for (int i = 0; i < kWires; ++i)
-            builder.connect(
-                {{sources[static_cast<std::size_t>(kWires - 1 - i)], 0}, {add("Neg", to, 600), 0}});
+            builder.connect({{sources[static_cast<std::size_t>(kWires - 1 - i)], 0},
+                             {add("Neg", FrameId::none, 600, 40 + 100 * i), 0}});
         graph.apply(builder.take());
         WindowHand hand(graph);
         const auto& scene = hand.canvas.scene();

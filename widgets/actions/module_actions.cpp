@@ -1,7 +1,9 @@
 #include "widgets/actions/module_actions.h"
 
+#include "graph/module_levels.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/module_edits.h"
 #include "widgets/palette/own_modules.h"
@@ -12,6 +14,8 @@
 #include <QLineEdit>
 #include <QPainter>
 #include <QPixmap>
+
+#include <algorithm>
 
 namespace twb {
 namespace {
@@ -82,10 +86,7 @@ void ModuleActions::fill(QMenu& menu) {
     m_open->setToolTip(tr("Shows the module alone. You can also double-click a collapsed module."));
     m_leave = addAction(menu, tr("&Leave the module"), QKeySequence(tr("Ctrl+Backspace")),
                         [this] { m_canvas.navigator().leave(); });
-    m_collapse = add(tr("C&ollapse module"), tr("Ctrl+Alt+E"), [this] {
-        const Frame* module = m_document.graph().find(atHand());
-        if (module) m_editor.edit(collapseModule(m_document.graph(), module->id, !module->collapsed));
-    });
+    m_collapse = add(tr("C&ollapse module"), tr("Ctrl+Alt+E"), [this] { toggleAtHand(); });
     m_collapse->setToolTip(tr("Draws the module as one card. Double-click the card to open the module."));
     m_dissolve = add(tr("&Dissolve module"), tr("Ctrl+Shift+G"), [this] {
         const FrameId module = atHand();
@@ -99,6 +100,21 @@ void ModuleActions::fill(QMenu& menu) {
     add(tr("&Put into the palette…"), tr("Ctrl+Alt+B"), [this] {
         keep();
     })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
+    menu.addSeparator();
+    const auto level = [&](const QString& text, const QString& shortcut, int by, const QString& why) {
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), [this, by] {
+            openLevels(twb::openLevels(m_document.graph(), m_canvas.navigator().inside()) + by);
+        });
+        action->setToolTip(why);
+        return action;
+    };
+    m_moreLevels = level(tr("E&xpand one level"), tr("Ctrl+]"), 1,
+                         tr("Expands the outermost collapsed modules and arranges all cards."));
+    m_fewerLevels = level(tr("Co&llapse one level"), tr("Ctrl+["), -1,
+                          tr("Collapses the innermost expanded modules and arranges all cards."));
+    addAction(menu, tr("&Arrange all cards"), QKeySequence(tr("Alt+Shift+A")), [this] {
+        arrangeAll();
+    })->setToolTip(tr("Places the cards from left to right along their wires. Nodes stay on their lanes."));
     connect(&m_canvas.navigator(), &CanvasNavigator::insideChanged, this, &ModuleActions::refresh);
     connect(&m_document, &Document::changed, this, &ModuleActions::refresh);
     for (const auto signal : {&Document::reset, &Document::selectionChanged})
@@ -155,10 +171,49 @@ void ModuleActions::keep() {
     });
 }
 
+void ModuleActions::toggleAtHand() {
+    const Graph& graph = m_document.graph();
+    const Frame* module = graph.find(atHand());
+    if (!module) return;
+    m_editor.edit(module->collapsed ? expandModule(graph, module->id, m_canvas.navigator().inside())
+                                    : collapseModule(graph, module->id));
+}
+
+void ModuleActions::openLevels(int levels) {
+    const FrameId inside = m_canvas.navigator().inside();
+    const int all = moduleLevels(m_document.graph(), inside);
+    levels = std::clamp(levels, 0, all);
+    if (all == 0) return;
+    applyLayout(tr("Arranging modules…"), [&, graph = m_document.graph()](const auto& isCancelled) {
+        return openLevelsTo(graph, levels, inside, isCancelled).delta;
+    });
+}
+
+void ModuleActions::arrangeAll() {
+    const FrameId inside = m_canvas.navigator().inside();
+    applyLayout(tr("Arranging cards…"), [&, graph = m_document.graph()](const auto& isCancelled) {
+        return twb::arrangeAll(graph, inside, isCancelled).delta;
+    });
+}
+
+/// Makes a layout on a thread of its own, applies it, and shows all of it.
+void ModuleActions::applyLayout(const QString& text,
+                                const std::function<Delta(const std::function<bool()>& isCancelled)>& make) {
+    Delta delta;
+    if (!workCancellable(text, &m_window, [&](const auto& isCancelled) { delta = make(isCancelled); }))
+        return;
+    m_editor.edit(std::move(delta));
+    m_canvas.navigator().zoomToFit();
+}
+
 void ModuleActions::refresh() {
     const Frame* module = m_document.graph().find(atHand());
     for (QAction* action : m_needModule) action->setEnabled(module != nullptr);
     m_collapse->setText(module && module->collapsed ? tr("E&xpand module") : tr("C&ollapse module"));
+    const FrameId inside = m_canvas.navigator().inside();
+    const int open = twb::openLevels(m_document.graph(), inside);
+    m_moreLevels->setEnabled(open < moduleLevels(m_document.graph(), inside));
+    m_fewerLevels->setEnabled(open > 0);
     m_leave->setEnabled(m_canvas.navigator().inside() != FrameId::none);
 }
 

@@ -4,6 +4,7 @@
 
 #include <QObject>
 
+#include <functional>
 #include <vector>
 
 class QAction;
@@ -25,6 +26,9 @@ public:
     void fill(QMenu& menu);
     QMenu* menu() const { return m_menu; }
 
+    /// Expands or collapses the modules in view so that `levels` of them are open, and arranges the cards.
+    void openLevels(int levels);
+
     QAction* open() const { return m_open; }
     QAction* leave() const { return m_leave; }
     QAction* collapse() const { return m_collapse; }
@@ -40,6 +44,10 @@ private:
     void fillColors(QMenu& menu);
     void renameAtHand();
     void keep();
+    void toggleAtHand();
+    void arrangeAll();
+    void applyLayout(const QString& text,
+                     const std::function<Delta(const std::function<bool()>& isCancelled)>& make);
     void refresh();
 
     Document& m_document;
@@ -53,6 +61,8 @@ private:
     QAction* m_collapse = nullptr;
     QAction* m_rename = nullptr;
     QAction* m_dissolve = nullptr;
+    QAction* m_moreLevels = nullptr;
+    QAction* m_fewerLevels = nullptr;
     QMenu* m_colors = nullptr;
 };
 

@@ -147,9 +147,10 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
                  escaped(node->name), typeText(analysis.typeOf(hit.port)));
     }
     if (const ModuleShape* module = scene.modules().of(*shape); module && hit.kind == Hit::Kind::node) {
-        text = QStringLiteral("<b>%1</b> · %2<br>%3")
-                   .arg(module->title.toHtmlEscaped(), moduleWords(*module, analysis).caption,
-                        Words::tr("Double-click to open the module."));
+        const ModuleWords words = moduleWords(*module, graph, analysis);
+        text = QStringLiteral("<b>%1</b> · %2").arg(words.title.toHtmlEscaped(), words.caption);
+        if (!words.size.isEmpty()) text += QStringLiteral("<br>") + words.size;
+        text += QStringLiteral("<br>") + Words::tr("Double-click to open the module.");
         if (const NodeCard* card = scene.texts().find(shape->module); card && card->moduleRun.ns > 0)
             text += QStringLiteral("<br>") +
                     Words::tr("%1, total of its nodes").arg(escaped(formatMs(card->moduleRun.ns)));

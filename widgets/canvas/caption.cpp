@@ -2,6 +2,8 @@
 
 #include "graph/folding.h"
 #include "graph/module_names.h"
+#include "graph/repeated_modules.h"
+#include "ops/op_table.h"
 #include "profile/report.h"
 #include "widgets/canvas/scene_shapes.h"
 #include "widgets/text.h"
@@ -11,6 +13,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 
 namespace twb {
 namespace {
@@ -85,6 +88,7 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
     QString name = toQt(namePath(node->name).back());
     // A node without a name is called after its role.
     const bool isNamed = !name.startsWith(QLatin1String("Constant")) &&
+                         !name.startsWith(QLatin1String("identity"), Qt::CaseInsensitive) &&
                          !name.contains(QLatin1String("_output_")) && !name.contains(QLatin1String("::"));
     const NodeFacts* reader = analysis.find(into->node);
     const Op* op = reader ? reader->op : nullptr;
@@ -95,11 +99,43 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
     return {name, isGlance ? text : typeCaption(facts, analysis)};
 }
 
-ModuleWords moduleWords(const ModuleShape& module, const Analysis& analysis) {
+ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Analysis& analysis) {
     ModuleWords words;
-    words.caption = QCoreApplication::translate("Canvas", "module of %1").arg(module.nodes.size());
+    words.repeats = repeatsIn(graph, module.frame, [&](const Node& node) {
+        return analysis.typeOf({node.id, 0});
+    });
+    words.title =
+        words.repeats > 0 ? QStringLiteral("%1 × %2").arg(module.title).arg(words.repeats) : module.title;
+    int ops = 0;
+    double parameters = 0;
+    double bytes = 0;
+    std::set<Device> devices;
+    for (const NodeId id : module.nodes) {
+        const NodeFacts* facts = analysis.find(id);
+        if (!facts || !facts->op) continue;
+        if (facts->op->role != OpRole::source) {
+            ++ops;
+            devices.insert(facts->device);
+            continue;
+        }
+        const std::string& op = graph.find(id)->op;
+        const auto& type = analysis.typeOf({id, 0});
+        const bool isParameter = op == "File" || op == "Constant" || op == "Parameter";
+        if (!isParameter || !type || !type->isKnown() || !isFloating(type->dtype)) continue;
+        parameters += static_cast<double>(type->shape.elementCount());
+        bytes += static_cast<double>(type->byteCount());
+    }
+    QStringList caption{ops == 1 ? QCoreApplication::translate("Canvas", "1 op")
+                                 : QCoreApplication::translate("Canvas", "%1 ops").arg(ops)};
+    QStringList names;
+    for (const Device device : devices) names << toQt(device.toString());
+    if (names.size() > 1) caption << names.join(QStringLiteral(", "));
+    words.caption = caption.join(QStringLiteral(" · "));
+    if (parameters > 0)
+        words.size = QCoreApplication::translate("Canvas", "%1 parameters · %2")
+                         .arg(toQt(formatCount(parameters)), toQt(formatBytes(bytes)));
     if (module.outputs.empty()) return words;
-    const auto& type = analysis.typeOf(module.outputs.front());
+    const auto& type = analysis.typeOf(module.outputs.front().front());
     words.chip = type ? toQt(type->toString()) : QStringLiteral("?");
     if (module.outputs.size() > 1) words.chip += QStringLiteral(" +%1").arg(module.outputs.size() - 1);
     return words;

@@ -48,11 +48,14 @@ QString cardTime(double ns);
 /// Elided with "…" if it is too wide.
 QString elided(const QString& text, TextRole role, double width);
 
-/// The caption of a collapsed module: its kind, and the type of its first output.
+/// The texts of a collapsed module.
 struct ModuleWords {
-    QString caption;
-    QString chip;
+    QString title;   ///< "layer1", "blocks.0–5 × 6"
+    QString caption; ///< "12 ops", with the devices if there are several
+    QString size;    ///< of its parameters: "2.36M parameters · 9.44 MB"; empty if it has none
+    QString chip;    ///< the type of its first output
+    int repeats = 0; ///< the number of equal modules in it, if it has only these
 };
-ModuleWords moduleWords(const ModuleShape& module, const Analysis& analysis);
+ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Analysis& analysis);
 
 } // namespace twb

@@ -110,19 +110,21 @@ void prepareModule(const SceneSource& source, const ModuleShape& module, double 
     const bool hasTime = hasTimeOf(card, sum.run);
     if (!isNew && hasTime) return;
     if (!hasTime) setTime(card, sum.run, moduleTimeRemark(sum.run.modelled, sum.isMeasured, sum.run.once));
-    const ModuleWords words = moduleWords(module, source.analysis);
-    setWords(card, width - kTextSides, module.title, words.caption, words.chip);
+    const ModuleWords words = moduleWords(module, source.graph, source.analysis);
+    setWords(card, width - kTextSides, words.title, words.caption, words.chip);
+    setText(card.size, elided(words.size, TextRole::body, width - kTextSides), TextRole::body);
     const auto look = [&](PortRef port, bool isConnected) {
         return PortLook{wireClassOf(source.analysis.typeOf(port)),
                         isConnected ? PortLook::State::connected : PortLook::State::missing};
     };
     card.inputs.clear();
-    for (const PortRef port : module.inputs) {
-        const auto from = source.graph.sourceOf(port);
+    for (const std::vector<PortRef>& ports : module.inputs) {
+        const auto from = source.graph.sourceOf(ports.front());
         card.inputs.push_back(look(from.value_or(PortRef{}), from.has_value()));
     }
     card.outputs.clear();
-    for (const PortRef port : module.outputs) card.outputs.push_back(look(port, true));
+    for (const std::vector<PortRef>& ports : module.outputs)
+        card.outputs.push_back(look(ports.front(), true));
 }
 
 /// `isElsewhere`: on another device than its card.

@@ -1,7 +1,6 @@
 #include "widgets/canvas/frame_shapes.h"
 
 #include "widgets/canvas/caption.h"
-#include "widgets/canvas/detail.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/text.h"
 
@@ -111,7 +110,8 @@ bool FrameShapes::read(const Scene& scene, const Graph& graph) {
 
 /// Where the title of a card is illegible, that of a collapsed module is above or below its card.
 void FrameShapes::placeModuleTitles(const Scene& scene, double zoom, std::vector<QRectF>& taken) {
-    if (zoom >= kReadableZoom || scene.modules().all().empty()) return;
+    constexpr double kLegible = 0.4; // for the names on cards, which are larger at low zoom
+    if (zoom >= kLegible || scene.modules().all().empty()) return;
     std::unordered_map<FrameId, FrameShape*> frames;
     for (FrameShape& frame : m_frames) frames[frame.id] = &frame;
     for (const auto& [slot, module] : scene.modules().all()) {

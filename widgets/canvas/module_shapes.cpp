@@ -29,22 +29,34 @@ std::unordered_map<FrameId, FrameId> collapsedFrames(const Graph& graph, FrameId
     return out;
 }
 
-/// Sorts inputs by the cards and the ports that they come from; unconnected ones are last. `collapsed` gives
-/// the collapsed frame of a frame.
-void sortInputs(const Graph& graph, const std::unordered_map<FrameId, FrameId>& collapsed,
-                std::vector<PortRef>& inputs) {
-    const auto order = [&](PortRef input) {
-        const std::optional<PortRef> source = graph.sourceOf(input);
-        const Node* node = source ? graph.find(source->node) : nullptr;
-        const auto frame = node ? collapsed.find(node->frame) : collapsed.end();
-        return std::tuple(!source, frame == collapsed.end() ? FrameId::none : frame->second,
-                          source.value_or(PortRef{}), input);
-    };
-    std::sort(inputs.begin(), inputs.end(), [&](PortRef a, PortRef b) { return order(a) < order(b); });
+/// A card: that of a collapsed module, or of a node.
+using Card = std::pair<FrameId, NodeId>;
+
+/// `collapsed` gives the collapsed frame of a frame.
+Card cardOf(const Graph& graph, const std::unordered_map<FrameId, FrameId>& collapsed, NodeId id) {
+    const auto frame = collapsed.find(graph.find(id)->frame);
+    return frame == collapsed.end() ? Card(FrameId::none, id) : Card(frame->second, NodeId::none);
 }
 
-ModuleShape makeModule(const SceneSource& source, const Frame& frame, std::vector<NodeId> nodes) {
+/// Groups ports by the cards at the other ends of their wires, in the order of these cards. Unconnected ports
+/// stay apart and come last.
+std::vector<std::vector<PortRef>> groupPorts(std::vector<std::pair<std::vector<Card>, PortRef>> ports) {
+    std::sort(ports.begin(), ports.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.first.empty(), a) < std::tuple(b.first.empty(), b);
+    });
+    std::vector<std::vector<PortRef>> groups;
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+        if (i == 0 || ports[i].first.empty() || ports[i].first != ports[i - 1].first) groups.emplace_back();
+        groups.back().push_back(ports[i].second);
+    }
+    return groups;
+}
+
+ModuleShape makeModule(const SceneSource& source, const std::unordered_map<FrameId, FrameId>& collapsed,
+                       const Frame& frame, std::vector<NodeId> nodes) {
     const Graph& graph = source.graph;
+    std::vector<std::pair<std::vector<Card>, PortRef>> ins;
+    std::vector<std::pair<std::vector<Card>, PortRef>> outs;
     ModuleShape module;
     module.frame = frame.id;
     module.title = toQt(frame.title);
@@ -58,15 +70,25 @@ ModuleShape makeModule(const SceneSource& source, const Frame& frame, std::vecto
         for (int port = 0; port < count; ++port) {
             const auto p = static_cast<std::size_t>(port);
             const bool isConnected = p < inputs.size() && inputs[p];
-            if (isConnected ? !isInside(inputs[p]->node) : isInputRequired(op, port))
-                module.inputs.push_back({id, port});
+            if (isConnected && !isInside(inputs[p]->node))
+                ins.push_back({{cardOf(graph, collapsed, inputs[p]->node)}, {id, port}});
+            else if (!isConnected && isInputRequired(op, port))
+                ins.push_back({{}, {id, port}});
         }
         const auto& outgoing = graph.outgoing(id);
-        for (const Edge& edge : outgoing)
-            if (!isInside(edge.to.node) && (module.outputs.empty() || module.outputs.back() != edge.from))
-                module.outputs.push_back(edge.from);
-        if (outgoing.empty() && op && !op->outputs.empty()) module.outputs.push_back({id, 0});
+        for (const Edge& edge : outgoing) {
+            if (isInside(edge.to.node)) continue;
+            if (outs.empty() || outs.back().second != edge.from) outs.push_back({{}, edge.from});
+            outs.back().first.push_back(cardOf(graph, collapsed, edge.to.node));
+        }
+        if (outgoing.empty() && op && !op->outputs.empty()) outs.push_back({{}, {id, 0}});
     }
+    for (auto& [cards, output] : outs) {
+        std::sort(cards.begin(), cards.end());
+        cards.erase(std::unique(cards.begin(), cards.end()), cards.end());
+    }
+    module.inputs = groupPorts(std::move(ins));
+    module.outputs = groupPorts(std::move(outs));
     module.nodes = std::move(nodes);
     return module;
 }
@@ -91,9 +113,9 @@ const NodeShape* ModuleShapes::cardOf(FrameId frame) const noexcept {
 PortRef ModuleShapes::portOf(const NodeShape& shape, PortSide side, int port) const noexcept {
     const ModuleShape* module = of(shape);
     if (!module) return {shape.id, port};
-    const std::vector<PortRef>& ports = side == PortSide::input ? module->inputs : module->outputs;
+    const auto& ports = side == PortSide::input ? module->inputs : module->outputs;
     const auto n = static_cast<std::size_t>(port);
-    return n < ports.size() ? ports[n] : PortRef{};
+    return n < ports.size() ? ports[n].front() : PortRef{};
 }
 
 QPointF ModuleShapes::portAt(PortRef port, PortSide side) const noexcept {
@@ -103,8 +125,10 @@ QPointF ModuleShapes::portAt(PortRef port, PortSide side) const noexcept {
     const NodeShape& card = m_nodes[own->module];
     const ModuleShape* module = at(own->module);
     if (!module) return card.rect.center();
-    const std::vector<PortRef>& ports = side == PortSide::input ? module->inputs : module->outputs;
-    const auto at = std::find(ports.begin(), ports.end(), port);
+    const auto& ports = side == PortSide::input ? module->inputs : module->outputs;
+    const auto at = std::find_if(ports.begin(), ports.end(), [&](const std::vector<PortRef>& group) {
+        return std::find(group.begin(), group.end(), port) != group.end();
+    });
     if (at == ports.end())
         return {side == PortSide::input ? card.rect.left() : card.rect.right(), card.rect.center().y()};
     return portPosition(card, side, static_cast<int>(at - ports.begin()));
@@ -125,8 +149,7 @@ std::vector<NodeId> ModuleShapes::read(const SceneSource& source) {
         // The card's shape is that of the module's first node.
         const std::uint32_t card = m_nodes.slotOf(nodes.front());
         for (const NodeId id : nodes) cards[m_nodes.slotOf(id)] = card;
-        ModuleShape& module = m_modules[card] = makeModule(source, *graph.find(frame), std::move(nodes));
-        sortInputs(graph, collapsed, module.inputs);
+        m_modules[card] = makeModule(source, collapsed, *graph.find(frame), std::move(nodes));
     }
     std::vector<NodeId> changed;
     for (const Node& node : graph.nodes()) {

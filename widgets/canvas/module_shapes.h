@@ -17,7 +17,7 @@ public:
     const ModuleShape* of(const NodeShape& shape) const noexcept;
     /// The card of a collapsed module; null if it is open, or inside another collapsed module.
     const NodeShape* cardOf(FrameId frame) const noexcept;
-    /// The n-th port of a shape: the node's own, or that of a node in the module.
+    /// The n-th port of a shape: the node's own, or the first of those of nodes in the module.
     PortRef portOf(const NodeShape& shape, PortSide side, int port) const noexcept;
     /// The centre of a node's port, which may be on a module's card.
     QPointF portAt(PortRef port, PortSide side) const noexcept;

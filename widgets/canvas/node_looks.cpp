@@ -58,15 +58,17 @@ void readModule(const SceneSource& source, const ModuleShape& module, NodeShape&
     shape.inputs = ports(module.inputs.size());
     shape.outputs = ports(module.outputs.size());
     shape.folded = 0;
-    const ModuleWords words = moduleWords(module, source.analysis);
+    const ModuleWords words = moduleWords(module, source.graph, source.analysis);
+    shape.repeats = words.repeats;
     // There is room for a time, as on any card.
     const double time = twb::roughWidth("<0.001 ms", TextRole::smallFigure) + 8;
     const double remark = twb::roughWidth("partly modelled", TextRole::small) + 8;
-    const double widest = std::max({roughWidth(module.title, TextRole::nodeTitle) + time,
-                                    roughWidth(words.caption, TextRole::body) + remark,
-                                    roughWidth(words.chip, TextRole::smallFigure) + 34});
+    const double widest =
+        std::max({roughWidth(words.title, TextRole::nodeTitle) + time,
+                  roughWidth(words.caption, TextRole::body) + remark, roughWidth(words.size, TextRole::body),
+                  roughWidth(words.chip, TextRole::smallFigure) + 34});
     shape.rect = {0, 0, std::clamp(onGrid(widest + 36), card::minWidth, card::maxWidth),
-                  cardHeightFor(std::max<int>(shape.inputs, shape.outputs))};
+                  cardHeightFor(std::max<int>(shape.inputs, shape.outputs)) + card::moduleLine};
 }
 
 } // namespace

@@ -1,3 +1,4 @@
+#include "graph/card_size.h"
 #include "widgets/canvas/paint_parts.h"
 
 #include <QPainterPath>
@@ -221,11 +222,15 @@ void paintShadow(const Pass& pass, const NodeShape& shape, double radius) {
     pass.painter.drawRoundedRect(shape.rect.translated(0, shape.dragged ? 5 : 1.5), radius, radius);
 }
 
-/// A second card behind a module's shows that it has content.
+/// A second card behind a module's shows that it has content, a third one that it repeats.
 void paintStack(const Pass& pass, const NodeShape& shape, const Outline& outline) {
     pass.painter.setPen(QPen(outline.color, std::max(outline.width, 1 / pass.zoom)));
     pass.painter.setBrush(pass.theme().laneHeader);
-    pass.painter.drawRoundedRect(shape.rect.adjusted(6, 6, 5, 5), metrics::cardRadius, metrics::cardRadius);
+    for (const double shift : {10.0, 5.0}) {
+        if (shift > 5 && shape.repeats == 0) continue;
+        pass.painter.drawRoundedRect(shape.rect.adjusted(shift + 1, shift + 1, shift, shift),
+                                     metrics::cardRadius, metrics::cardRadius);
+    }
 }
 
 /// The body of a card or pill at `r`, with the stripe of its device.
@@ -326,6 +331,8 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         painter.setPen(quiet);
         painter.setFont(font(TextRole::body));
         painter.drawStaticText(r.topLeft() + QPointF(kTextLeft, 29), card->subtitle);
+        if (module)
+            painter.drawStaticText(r.topLeft() + QPointF(kTextLeft, 29 + twb::card::moduleLine), card->size);
         painter.setFont(font(TextRole::smallFigure));
         if (card->timeWidth > 0) {
             painter.drawStaticText(QPointF(r.right() - kTextRight - card->timeWidth, r.top() + 11),

@@ -1,3 +1,4 @@
+#include "widgets/canvas/caption.h"
 #include "widgets/canvas/paint_parts.h"
 
 #include <QLineF>
@@ -102,6 +103,64 @@ void paintWire(const Pass& pass, const WireShape& wire, const WireLook& look) {
     paintRank(pass.painter, end, end - before, wire.rank, look.color);
 }
 
+/// Wires that end at the same ports of collapsed modules, one on top of the other. All but the first are left
+/// out of `slots`.
+struct Bundle {
+    std::uint32_t wire = 0; ///< the first one
+    int count = 1;
+};
+
+void gatherBundles(const Pass& pass, std::vector<std::uint32_t>& slots, std::vector<Bundle>& bundles) {
+    bundles.clear();
+    if (pass.scene.modules().all().empty()) return;
+    const auto& wires = pass.scene.wires().shapes();
+    const NodeShapes& nodes = pass.scene.nodes();
+    static thread_local std::vector<std::uint32_t> ends;
+    ends.clear();
+    for (const std::uint32_t slot : slots) {
+        const WireShape& wire = wires[slot];
+        const bool isOfModule = nodes[wire.from].module != kNoSlot || nodes[wire.to].module != kNoSlot;
+        if (isOfModule && wire.ghost < 0 && !wire.showsDots && lookOf(pass, wire).layer == 0)
+            ends.push_back(slot);
+    }
+    const auto key = [&](std::uint32_t slot) {
+        const WireShape& wire = wires[slot];
+        return std::tuple(wire.start.x(), wire.start.y(), wire.end.x(), wire.end.y());
+    };
+    std::sort(ends.begin(), ends.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return std::tuple(key(a), a) < std::tuple(key(b), b);
+    });
+    static thread_local std::vector<std::uint32_t> hidden;
+    hidden.clear();
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        if (i == 0 || key(ends[i]) != key(ends[i - 1])) {
+            bundles.push_back({ends[i], 1});
+            continue;
+        }
+        ++bundles.back().count;
+        hidden.push_back(ends[i]);
+    }
+    std::erase_if(bundles, [](const Bundle& bundle) { return bundle.count == 1; });
+    std::sort(hidden.begin(), hidden.end());
+    std::erase_if(slots,
+                  [](std::uint32_t slot) { return std::binary_search(hidden.begin(), hidden.end(), slot); });
+}
+
+/// The number of wires of a bundle, in the middle of it. A bundle between lanes has a price there.
+void paintCount(const Pass& pass, const WireShape& wire, int count) {
+    if (wire.crosses || pass.detail < Detail::titles) return;
+    const QPointF at = pass.scene.wires().path(wire).at(0.5);
+    const QString text = QString::number(count);
+    const double width = std::max(16.0, roughWidth(text.toStdString(), TextRole::small) + 10);
+    const QRectF box(at.x() - width / 2, at.y() - 8, width, 16);
+    pass.painter.setPen(QPen(wireColor(pass.theme(), wire.kind), 1));
+    pass.painter.setBrush(pass.theme().panel);
+    pass.painter.drawRoundedRect(box, 8, 8);
+    pass.painter.setFont(font(TextRole::small));
+    pass.painter.setPen(pass.theme().text);
+    pass.painter.drawText(box, Qt::AlignCenter, text);
+}
+
 } // namespace
 
 void paintRank(QPainter& painter, QPointF end, QPointF direction, int rank, const QColor& color) {
@@ -130,6 +189,8 @@ void paintWires(const Pass& pass) {
         return;
     }
     std::sort(slots.begin(), slots.end());
+    static thread_local std::vector<Bundle> bundles;
+    gatherBundles(pass, slots, bundles);
     const auto& wires = pass.scene.wires().shapes();
     pass.useCanvasUnits();
     for (int layer = 0; layer <= 3; ++layer) {
@@ -140,6 +201,7 @@ void paintWires(const Pass& pass) {
     }
     for (const std::uint32_t slot : slots)
         if (wires[slot].showsDots) paintDots(pass, wires[slot], lookOf(pass, wires[slot]));
+    for (const Bundle& bundle : bundles) paintCount(pass, wires[bundle.wire], bundle.count);
     pass.usePixels();
 }
 

@@ -94,16 +94,17 @@ struct NodeShape {
     bool dragged = false;
     bool isStaged =
         false; ///< a File whose tensor is copied to its lane's device; the price is below its card
-    bool isHidden = false;             ///< on a collapsed lane, or outside the open module
-    bool placed = false;               ///< in the grid
-    bool isCounted = false;            ///< counted among the outermost items of the scene
-    double ownWidth = 0;               ///< the width of its texts; its column is as wide as the widest card
-    std::uint64_t folded = 0;          ///< bits: inputs with a row each, in port order
-    std::uint32_t module = kNoSlot;    ///< slot of the card of the collapsed module that contains it
-    std::uint32_t card = kNoSlot;      ///< for a row: slot of its card
-    std::int32_t row = 0;              ///< for a row: its index from the top
-    std::uint64_t signature = 0;       ///< hash of everything that determines its appearance
-    std::uint64_t column = 0;          ///< the column with which it is aligned; 0: none
+    bool isHidden = false;          ///< on a collapsed lane, or outside the open module
+    bool placed = false;            ///< in the grid
+    bool isCounted = false;         ///< counted among the outermost items of the scene
+    double ownWidth = 0;            ///< the width of its texts; its column is as wide as the widest card
+    std::uint64_t folded = 0;       ///< bits: inputs with a row each, in port order
+    std::uint32_t module = kNoSlot; ///< slot of the card of the collapsed module that contains it
+    std::uint32_t card = kNoSlot;   ///< for a row: slot of its card
+    std::int32_t row = 0;           ///< for a row: its index from the top
+    std::int32_t repeats = 0;       ///< for a module: the number of equal modules in it, if it has only these
+    std::uint64_t signature = 0;    ///< hash of everything that determines its appearance
+    std::uint64_t column = 0;       ///< the column with which it is aligned; 0: none
     LaneId contentLane = LaneId::none; ///< the lane whose height depends on it; none: no lane
     double contentBottom = 0;
 };
@@ -131,10 +132,11 @@ struct ModuleShape {
     QString title;
     FrameColor color = FrameColor::none;
     std::vector<NodeId> nodes;
-    /// Ports of its nodes that have outer edges or are unconnected. The wires between two cards do not cross:
-    /// inputs are in the order of the outputs that they come from, those from one card beside each other.
-    std::vector<PortRef> inputs;
-    std::vector<PortRef> outputs;
+    /// The ports of its card, by port: the ports of its nodes for which it stands. An input stands for all
+    /// that read one other card, an output for all that are read by the same other cards, so that the wires
+    /// between two cards form a bundle. An unconnected port stands for itself.
+    std::vector<std::vector<PortRef>> inputs;
+    std::vector<std::vector<PortRef>> outputs;
 };
 
 /// The ends of wires whose nodes are hidden: on the strip of a collapsed lane, or beside the content of the
@@ -239,6 +241,7 @@ struct NodeCard {
     QStaticText title;
     QStaticText shortTitle; ///< drawn larger, on a card that shows nothing else
     QStaticText subtitle;
+    QStaticText size; ///< of a module's parameters
     QStaticText chip;
     double chipWidth = 0;   ///< 0: no chip
     QStaticText deviceWord; ///< for a row on another device than its card

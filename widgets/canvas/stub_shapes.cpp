@@ -122,6 +122,7 @@ void StubShapes::settle(const Scene& scene) {
     std::unordered_map<LaneId, double> tops;
     for (const NodeShape& shape : scene.nodes().shapes()) {
         if (shape.id == NodeId::none || shape.isHidden || shape.card != kNoSlot) continue;
+        if (shape.kind == NodeShape::Kind::hidden) continue; // inside a collapsed module
         left = std::min(left, shape.at.x);
         right = std::max(right, shape.at.x + shape.rect.width());
         double& top = tops.try_emplace(shape.lane, shape.at.y).first->second;
