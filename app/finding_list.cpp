@@ -41,7 +41,7 @@ std::string repeats(const std::vector<const Diagnostic*>& same) {
         ns += d->price.ns;
     }
     std::string out = fmt::format("  {} times per iteration at this line", same.size());
-    if (bytes > 0) out += fmt::format(", {}, {} modelled in all", formatExactBytes(bytes), formatMs(ns));
+    if (bytes > 0) out += fmt::format(", {}, {} modelled in total", formatExactBytes(bytes), formatMs(ns));
     return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include "app/terminal.h"
 #include "core/error.h"
+#include "core/format.h"
 #include "formats/model_formats.h"
 #include "formats/npy.h"
 #include "formats/project.h"
@@ -33,8 +34,8 @@ void requireNoErrors(const PlacedGraph& placed, const std::string& file) {
     const std::size_t count = placed.analysis.errorCount();
     if (count == 0) return;
     throw Error(ErrorCode::badGraph,
-                fmt::format("{} has {} error{}; the first one: {} (`twb check` lists them)", file, count,
-                            count == 1 ? "" : "s", placed.analysis.diagnostics.front().message));
+                fmt::format("{} has {}; the first one: {} (`twb check` lists them)", file,
+                            counted(count, "error"), placed.analysis.diagnostics.front().message));
 }
 
 } // namespace twb

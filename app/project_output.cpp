@@ -25,7 +25,7 @@ void requireTensors(const Graph& graph, const fs::path& source, const fs::path& 
         if (fs::exists(from / file, unknown) && !fs::exists(to / file, unknown))
             throw Error(ErrorCode::io,
                         fmt::format("{} is not written: {} \"{}\" would not find {} in {}; copy that file "
-                                    "there first, or write the project to {}",
+                                    "to this folder first, or write the project to {}",
                                     target.string(), named.node->op, named.node->name, file, to.string(),
                                     from.string()));
     }

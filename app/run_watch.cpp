@@ -55,7 +55,7 @@ std::vector<std::string> unfinished(const Plan& plan, const std::vector<std::uin
 
 void sayCancelling(const Plan& plan, const Executor& executor) {
     const std::vector<std::string> steps = unfinished(plan, executor.runningSteps());
-    printMessage(fmt::format("cancelling{}; press Ctrl-C again to stop at once",
+    printMessage(fmt::format("cancelling{}; press Ctrl-C again to stop immediately",
                              steps.empty()
                                  ? ""
                                  : fmt::format(", waiting for the step{} {} to end",

@@ -28,37 +28,36 @@ std::string_view trimmed(std::string_view text) {
                                            : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-template <class T> T parsed(const AttributeSpec& spec, std::string_view text, const char* wanted) {
+[[noreturn]] void misfit(const AttributeSpec& spec, std::string_view wanted, std::string_view value) {
+    refuse(fmt::format("the attribute \"{}\" must be {}, but the value is \"{}\"", spec.name, wanted, value));
+}
+
+template <class T> std::optional<T> parsed(std::string_view text) {
     const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
     T value{};
-    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || stop != digits.data() + digits.size())
-        refuse(fmt::format("\"{}\" is not {}, as the attribute \"{}\" requires", text, wanted, spec.name));
-    return value;
-}
-
-double parseNumber(const AttributeSpec& spec, std::string_view text) {
-    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-    return parsed<double>(spec, text, "a number");
-}
-
-/// An integer without a decimal point or exponent, as in a project file. It keeps all its digits, of which a
-/// double has 53 bits.
-std::optional<std::int64_t> wholeNumber(std::string_view text) {
-    const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
-    std::int64_t value = 0;
     const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error != std::errc() || stop != digits.data() + digits.size()) return std::nullopt;
     return value;
 }
 
+std::optional<double> number(std::string_view text) {
+    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+    return parsed<double>(text);
+}
+
+/// An integer without a decimal point or exponent, as in a project file. It keeps all its digits, of which a
+/// double has 53 bits.
+std::optional<std::int64_t> wholeNumber(std::string_view text) { return parsed<std::int64_t>(text); }
+
 std::int64_t parseInteger(const AttributeSpec& spec, std::string_view text) {
-    return parsed<std::int64_t>(spec, text, "an integer");
+    if (const auto integer = wholeNumber(text)) return *integer;
+    misfit(spec, "an integer", text);
 }
 
 AttributeValue parseNumberOrInteger(const AttributeSpec& spec, std::string_view text) {
     if (const auto integer = wholeNumber(text)) return *integer;
-    return parseNumber(spec, text);
+    if (const auto value = number(text)) return *value;
+    misfit(spec, "a number", text);
 }
 
 /// The elements of "[2, 3]" or "2, 3"; none of "[]".
@@ -79,20 +78,29 @@ AttributeValue parseNumbers(const AttributeSpec& spec, std::string_view text) {
         if (const auto integer = wholeNumber(element)) integers.push_back(*integer);
     if (integers.size() == elements.size()) return integers;
     std::vector<double> out;
-    for (const std::string& element : elements) out.push_back(parseNumber(spec, element));
+    for (const std::string& element : elements) {
+        const auto value = number(element);
+        if (!value) misfit(spec, "a list of numbers", text);
+        out.push_back(*value);
+    }
     return out;
 }
 
 AttributeValue parseIntegers(const AttributeSpec& spec, std::string_view text) {
     std::vector<std::int64_t> out;
-    for (const std::string& element : elementsOf(text)) out.push_back(parseInteger(spec, element));
+    for (const std::string& element : elementsOf(text)) {
+        const auto integer = wholeNumber(element);
+        if (!integer) misfit(spec, "a list of integers", text);
+        out.push_back(*integer);
+    }
     return out;
 }
 
 bool parseFlag(std::string_view attribute, std::string_view text) {
     if (text == "true" || text == "1") return true;
     if (text == "false" || text == "0") return false;
-    refuse(fmt::format("\"{}\" is not true or false, as the attribute \"{}\" requires", text, attribute));
+    refuse(
+        fmt::format("the attribute \"{}\" must be true or false, but the value is \"{}\"", attribute, text));
 }
 
 std::vector<std::string> dtypeNames() {
@@ -178,8 +186,8 @@ AttributeValue parseValue(const AttributeSpec& spec, std::string_view text) {
         return parseIntegers(spec, value);
     case AttributeType::dtype:
         if (const auto dtype = parseDType(value)) return std::string(name(*dtype));
-        refuse(fmt::format("\"{}\" is not a dtype, as the attribute \"{}\" requires{}", value, spec.name,
-                           didYouMean(value, dtypeNames())));
+        refuse(fmt::format("the attribute \"{}\" must be a dtype, but the value is \"{}\"{}", spec.name,
+                           value, didYouMean(value, dtypeNames())));
     case AttributeType::enumeration:
         return std::string(value);
     case AttributeType::texts:

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     QGuiApplication::setDesktopFileName(
         QStringLiteral("tensor-workbench")); // desktops find the icon by this name
 
-    CLI::App parser{"Shows where tensors live and what it costs to move them."};
+    CLI::App parser{"Shows which device holds each tensor, and what each transfer costs."};
     parser.name("tensor-workbench");
     parser.set_version_flag("-v,--version", "tensor-workbench " TWB_VERSION);
     std::vector<std::string> names;

@@ -244,7 +244,8 @@ private:
             std::count_if(rows.begin(), rows.end(), [](const BatchRow& r) { return r.skipped; });
         const auto failed =
             std::count_if(rows.begin(), rows.end(), [](const BatchRow& r) { return r.exitCode != 0; });
-        printResult(fmt::format("{} runs: {} finished now, {} finished earlier, {} failed{}\n", m_rows.size(),
+        printResult(fmt::format("{}: {} finished now, {} finished earlier, {} failed{}\n",
+                                counted(m_rows.size(), "run"),
                                 static_cast<std::ptrdiff_t>(rows.size()) - skipped - failed, skipped, failed,
                                 m_cancelled ? fmt::format(", {} not run", m_rows.size() - rows.size()) : ""));
         if (!m_folder.isKept() && !m_options.quiet)

@@ -55,7 +55,7 @@ std::string today() {
 Calibration measure(const CalibrateOptions& options) {
     if (!options.base.empty())
         throw Error(ErrorCode::invalidArgument,
-                    "--base is for --from-trace; a measured device has all figures");
+                    "--base needs --from-trace; a measured device has all figures");
     const std::shared_ptr<Backend> backend = backendOf(options.device);
     if (stderrIsTerminal())
         printMessage(fmt::format("measuring {} ({}); do not run other programs meanwhile",

@@ -37,10 +37,6 @@ struct Counts {
     std::size_t unreadable = 0;
 };
 
-std::string plural(std::size_t count, const char* what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 void count(const std::vector<Diagnostic>& diagnostics, Counts& counts) {
     for (const Diagnostic& d : diagnostics) {
         if (d.root != NodeId::none) continue; // counted with its root
@@ -119,7 +115,7 @@ ExitCode check(const CheckOptions& options) {
                 figures.insert(from);
             if (findings.empty() && costs.exceeded.empty())
                 printResult(fmt::format("{}: no problems, {}\n", printable(file),
-                                        plural(graph.nodes().size(), "node")));
+                                        counted(graph.nodes().size(), "node")));
         } catch (const Error& error) {
             // An unreadable file must not hide the errors of the others.
             if (error.code() == ErrorCode::invalidArgument) throw;
@@ -140,9 +136,10 @@ ExitCode check(const CheckOptions& options) {
                                          {"files", results}};
         printJson(out);
     } else {
-        for (const std::string& from : figures) printResult(fmt::format("Modelled {}.\n", printable(from)));
-        printResult(fmt::format("{}, {}, {}{}\n", plural(options.files.size(), "graph"),
-                                plural(counts.errors, "error"), plural(counts.warnings, "warning"),
+        for (const std::string& from : figures)
+            printResult(fmt::format("The times are modelled {}.\n", printable(from)));
+        printResult(fmt::format("{}, {}, {}{}\n", counted(options.files.size(), "graph"),
+                                counted(counts.errors, "error"), counted(counts.warnings, "warning"),
                                 counts.unreadable ? fmt::format(", {} not checked", counts.unreadable) : ""));
     }
     return exit;

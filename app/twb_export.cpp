@@ -39,8 +39,8 @@ ExitCode write(const ExportOptions& options) {
         exportPyTorch(graph, files.get(), folder, options.output);
     std::error_code unknown; // of a pipe
     const auto bytes = std::filesystem::file_size(options.output, unknown);
-    printResult(fmt::format("{}: {} nodes of {}{}\n", options.output, graph.nodes().size(), options.project,
-                            unknown ? "" : ", " + formatBytes(static_cast<double>(bytes))));
+    printResult(fmt::format("{}: {} of {}{}\n", options.output, counted(graph.nodes().size(), "node"),
+                            options.project, unknown ? "" : ", " + formatBytes(static_cast<double>(bytes))));
     return ExitCode::fine;
 }
 

@@ -52,8 +52,8 @@ ExitCode printPatch(const FixOptions& options) {
 }
 
 std::string qualityOf(const FixSet& set) {
-    if (set.isExact) return "no set of fixes has a smaller sum";
-    return fmt::format("no set of fixes has a sum below {}", formatMs(set.atLeastNs));
+    if (set.isExact) return "no set of fixes has a smaller total time";
+    return fmt::format("no set of fixes has a total time below {}", formatMs(set.atLeastNs));
 }
 
 nlohmann::ordered_json toJson(const PlacedGraph& placed, const FixSet& set, const std::vector<Cause>& causes,
@@ -105,10 +105,11 @@ ExitCode fix(const FixOptions& options) {
             table.add({each.title, each.price.bytes ? formatExactBytes(each.price.bytes) : "",
                        each.price.ns > 0 ? formatMs(each.price.ns) + " modelled" : ""});
         printResult(table.toString());
-        printResult(fmt::format("Modelled sum of all steps and copies of an iteration: {}; {}. With a To on "
-                                "each mismatched edge, it would be {}.\nModelled {}.\n",
-                                formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
-                                printable(sourcesOf(placed.devices))));
+        printResult(
+            fmt::format("Total time of all steps and copies of an iteration: {} modelled; {}. With a To "
+                        "on each mismatched edge, it would be {}.\nThe times are modelled {}.\n",
+                        formatMs(set.ns), qualityOf(set), formatMs(set.insertingNs),
+                        printable(sourcesOf(placed.devices))));
     }
     if (options.output.path.empty()) return ExitCode::fine;
     placed.graph.apply(set.delta);

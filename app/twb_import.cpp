@@ -77,10 +77,11 @@ ExitCode import(const ImportOptions& options) {
 
     double bytes = 0;
     for (const auto& [path, tensor] : model.tensors) bytes += static_cast<double>(tensor.byteCount());
-    std::string summary = fmt::format("{}: {} nodes, {} edges", target.string(), model.graph.nodes().size(),
-                                      model.graph.edgeCount());
+    std::string summary =
+        fmt::format("{}: {}, {}", target.string(), counted(model.graph.nodes().size(), "node"),
+                    counted(model.graph.edgeCount(), "edge"));
     if (!tensorFile.empty())
-        summary += fmt::format("; {} tensors ({}) in {}", model.tensors.size(), formatBytes(bytes),
+        summary += fmt::format("; {} ({}) in {}", counted(model.tensors.size(), "tensor"), formatBytes(bytes),
                                (target.parent_path() / tensorFile).string());
     printResult(summary + "\n");
     for (const std::string& remark : model.remarks) printMessage(remark);

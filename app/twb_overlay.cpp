@@ -33,10 +33,10 @@ void acceptMismatches(PlacedGraph& placed, const OverlayOptions& options) {
     });
     if (mismatches == 0 || !options.placement.policy.empty()) return;
     placed.analysis = analyze(placed.graph, placed.devices, Policy::implicit, placed.files.get());
-    printMessage(
-        fmt::format("{} has {} mismatch{}; operands on the wrong device are treated as copied to the "
-                    "op's device, as with --policy implicit",
-                    options.file, mismatches, mismatches == 1 ? "" : "es"));
+    printMessage(fmt::format(
+        "{} has {}; operands on the wrong device are treated as copied to the op's device, as with "
+        "--policy implicit",
+        options.file, counted(static_cast<std::uint64_t>(mismatches), "mismatch", "mismatches")));
 }
 
 ExitCode overlayProfile(const OverlayOptions& options) {

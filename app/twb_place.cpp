@@ -71,13 +71,14 @@ ExitCode place(const PlaceOptions& options) {
                                 proposal.isExact ? "" : " in a limited search"));
     } else {
         for (const PlacementMove& move : proposal.moves) printResult(printable(move.reason) + '\n');
-        printResult(fmt::format("Modelled iteration: {} now, {} after the moves. Sum of all its steps and "
-                                "copies: {} now, {} after.\n{}.\nModelled {}.\n",
+        printResult(fmt::format("Modelled iteration: {} now, {} after the moves. Total time of all its steps "
+                                "and copies: {} now, {} after.\n{}.\nThe times are modelled {}.\n",
                                 formatMs(now.iterationNs), formatMs(then.iterationNs),
                                 formatMs(proposal.nsNow), formatMs(proposal.ns),
-                                proposal.isExact ? "No placement has a smaller sum"
-                                                 : fmt::format("No placement has a sum below {} (modelled)",
-                                                               formatMs(proposal.atLeastNs)),
+                                proposal.isExact
+                                    ? "No placement has a smaller total time"
+                                    : fmt::format("No placement has a total time below {} (modelled)",
+                                                  formatMs(proposal.atLeastNs)),
                                 printable(now.sources)));
     }
     for (const auto& use : then.devices)

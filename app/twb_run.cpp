@@ -248,8 +248,9 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     for (const StepError& error : report.result.errors) printMessage(error.message);
     if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");
     if (!isWhole)
-        printMessage(fmt::format("{}: {} of {} nodes did not run: placeholders and their consumers",
-                                 command.file, left, graph.nodes().size()));
+        printMessage(fmt::format(
+            "{}: {} of {} nodes did not run: nodes with unknown ops (placeholders) and their consumers",
+            command.file, left, graph.nodes().size()));
     const RunResult& result = report.result;
     outcome.seconds = static_cast<double>(result.prepareNs + result.setupNs + result.wallNs) / 1e9;
     if (report.result.status != RunStatus::finished || !isWhole) {

@@ -145,8 +145,8 @@ Graph prepare(const TrainCommand& command, const DeviceMap& devices, Policy poli
     if (loss == NodeId::none)
         throw Error(
             ErrorCode::invalidArgument,
-            fmt::format("{}: the graph does not learn yet: name the node of its loss with --loss, or choose "
-                        "Graph, Training, Make it learn in the window",
+            fmt::format("{}: the graph has no training module: name the loss node with --loss, or choose "
+                        "Graph ▸ Training ▸ Add training in the window",
                         command.file));
     const Analysis analysis = analyze(graph, devices, policy, &files);
     if (analysis.hasErrors()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
@@ -167,7 +167,7 @@ std::string lineOf(const EpochRecord& epoch, std::int64_t epochs, bool isModelle
     if (epoch.rows > 0) line += fmt::format("  {:.0f} samples/s", perSecond);
     constexpr double noticeable = 0.2; // share of the time
     if (epoch.dataWait > noticeable * epoch.seconds)
-        line += fmt::format("  waits {:.0f} % for data", 100 * epoch.dataWait / epoch.seconds);
+        line += fmt::format("  waits for data {:.0f} % of the time", 100 * epoch.dataWait / epoch.seconds);
     return line + fmt::format("  {:.3g} s{}\n", epoch.seconds, isModelled ? " (modelled)" : "");
 }
 
@@ -304,7 +304,8 @@ void warnOfMissingFiles(const std::string& project) {
     }
     for (const std::string& file : missing)
         printMessage(
-            fmt::format("warning: {} reads {}, which is not in its folder: copy it there", project, file));
+            fmt::format("warning: {} reads {}, which is not in its folder: copy the file into this folder",
+                        project, file));
 }
 
 ExitCode train(const TrainCommand& command) {
@@ -354,12 +355,11 @@ ExitCode train(const TrainCommand& command) {
     if (!trainer.hasValidation() && !command.stopOn.empty() && command.stopOn != "loss")
         throw Error(
             ErrorCode::invalidArgument,
-            fmt::format(
-                "--early-stop {}: the training has no rows for validation; set the attribute validation "
-                "of the Batches node, or give --val",
-                command.stopOn));
+            fmt::format("--early-stop {}: the training has no validation rows; set the attribute validation "
+                        "of the Batches node, or give --val",
+                        command.stopOn));
     if (command.resume && trainer.place().epoch >= command.epochs && !command.quiet)
-        printMessage(fmt::format("the training has finished its {} epochs; raise --epochs to continue",
+        printMessage(fmt::format("the training run has finished its {} epochs; raise --epochs to continue",
                                  command.epochs));
     SessionOptions sessionOptions;
     sessionOptions.epochs = command.epochs;
@@ -404,7 +404,7 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--batch", options->batch, "Rows per batch; default: those of the Batches nodes")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
-    command->add_option("--loss", options->loss, "The node of the loss, if the graph does not learn yet")
+    command->add_option("--loss", options->loss, "The loss node, if the graph has no training module")
         ->type_name("NODE");
     command
         ->add_option("--parameters", options->parameters,
@@ -425,8 +425,9 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--weight-decay", options->weightDecay, "Weight decay")->type_name("W");
     command->add_flag("--nesterov", options->nesterov, "Nesterov momentum of sgd; needs --momentum");
     command
-        ->add_option("--schedule", options->schedule,
-                     "Course of the learning rate: constant, step, exponential, cosine, one_cycle or plateau")
+        ->add_option(
+            "--schedule", options->schedule,
+            "Schedule of the learning rate: constant, step, exponential, cosine, one_cycle or plateau")
         ->type_name("NAME")
         ->check(CLI::IsMember({"constant", "step", "exponential", "cosine", "one_cycle", "plateau"}));
     command->add_option("--warmup", options->warmup, "Steps of linear warm-up")->type_name("N");
@@ -434,7 +435,7 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
         ->type_name("X");
     command
         ->add_option("--clip-value", options->clipValue,
-                     "Largest absolute value of each number of a gradient; before --clip-norm")
+                     "Largest absolute value of each element of a gradient; applied before --clip-norm")
         ->type_name("X")
         ->check(CLI::PositiveNumber);
     command
@@ -464,7 +465,7 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--every", options->every, "Steps between two checkpoints; default: an epoch")
         ->type_name("N")
         ->needs(checkpoints);
-    command->add_option("--keep", options->keep, "Saved states to keep; --resume uses the newest; default: 3")
+    command->add_option("--keep", options->keep, "Checkpoints to keep; --resume uses the newest; default: 3")
         ->type_name("K")
         ->needs(checkpoints);
     command->add_flag("--resume", options->resume, "Continue from the last checkpoint")->needs(checkpoints);

@@ -29,8 +29,8 @@ Backend* DeviceMap::find(Device device) const {
 Backend& DeviceMap::at(Device device) const {
     if (Backend* backend = find(device)) return *backend;
     throw Error(ErrorCode::missingDevice,
-                fmt::format("{0} has no hardware in this run; map it, for example with --device-map "
-                            "{0}=simulated:h200",
+                fmt::format("{0} has no hardware in this run; choose its hardware in the toolbar, or "
+                            "pass --device-map {0}=simulated:h200",
                             device.toString()));
 }
 

@@ -101,7 +101,7 @@ double Attributes::number(std::string_view name) const {
 const std::string& Attributes::text(std::string_view name) const {
     const AttributeValue& value = get(name);
     if (const auto* s = std::get_if<std::string>(&value)) return *s;
-    wrongType(name, "text", value);
+    wrongType(name, "a string", value);
 }
 
 std::vector<std::int64_t> Attributes::integers(std::string_view name) const {

@@ -115,6 +115,11 @@ std::string formatRate(double gbPerSecond) {
     return fmt::format("{:.0f} GB/s", gbPerSecond);
 }
 
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+    if (count == 1) return fmt::format("1 {}", one);
+    return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
+}
+
 std::string printable(std::string_view text) {
     std::string out;
     out.reserve(text.size());

@@ -24,6 +24,9 @@ constexpr double percent(double part, double whole) noexcept { return whole > 0 
 /// Takes 10^9 bytes per second: "7.8 GB/s".
 std::string formatRate(double gbPerSecond);
 
+/// A number and its noun: "1 op", "3 ops". The plural is `one` with an "s", unless given.
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many = {});
+
 /// `text` for a terminal or a cell of one line: control characters become "\n" or "\x1b", invalid UTF-8
 /// becomes U+FFFD.
 std::string printable(std::string_view text);

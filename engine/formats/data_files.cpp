@@ -41,7 +41,9 @@ public:
             inflateInit2(&m_stream, MAX_WBITS + gzip) != Z_OK)
             throw Error(
                 ErrorCode::badFile,
-                fmt::format("{}: the file is too large to unpack; unpack it with gunzip", path.string()));
+                fmt::format("{}: the file is too large to read while compressed; decompress it with gunzip "
+                            "and name the result",
+                            path.string()));
     }
     ~Unpacker() { inflateEnd(&m_stream); }
     Unpacker(const Unpacker&) = delete;
@@ -206,13 +208,13 @@ void CsvFile::parse(std::string_view text) {
             if (isHeader) continue;
         }
         if (fields.size() != m_names.size())
-            fail(line, fmt::format("it has {} fields, but the lines before have {}", fields.size(),
+            fail(line, fmt::format("it has {} fields, but the previous lines have {}", fields.size(),
                                    m_names.size()));
         for (std::size_t c = 0; c < fields.size(); ++c) {
             const std::optional<double> value = numberIn(fields[c]);
             if (!value)
                 fail(line, fmt::format("\"{}\" in column {} is not a number; remove the column, or encode "
-                                       "its texts as numbers",
+                                       "its strings as numbers",
                                        std::string(fields[c].substr(0, 40)), m_names[c]));
             m_values.push_back(*value);
         }

@@ -9,7 +9,7 @@
 namespace twb {
 namespace {
 
-/// A text of the file for a sentence, shortened.
+/// A string of the file, shortened for a message.
 std::string quoted(const std::string& text) {
     constexpr std::size_t kLongest = 60;
     return text.size() > kLongest ? '"' + text.substr(0, kLongest) + "…\"" : '"' + text + '"';
@@ -18,7 +18,7 @@ std::string quoted(const std::string& text) {
 [[noreturn]] void wrong(const std::string& what) { throw WrongValue(what); }
 
 std::string& text(const Scalar& value) {
-    if (!value.text) wrong("must be text");
+    if (!value.text) wrong("must be a string");
     return *value.text;
 }
 bool flag(const Scalar& value) {
@@ -59,7 +59,7 @@ std::int64_t integer(const Scalar& value, std::int64_t least, std::int64_t most)
     if (!value.integer)
         wrong(fmt::format("must be an integer from {} to {}{}", least, most,
                           value.number ? fmt::format(", but is {}", *value.number)
-                          : value.text ? ", but is text"
+                          : value.text ? ", but is a string"
                                        : ""));
     if (*value.integer < least || *value.integer > most)
         wrong(fmt::format("is {}; it must lie between {} and {}", *value.integer, least, most));

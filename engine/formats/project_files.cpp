@@ -62,9 +62,9 @@ class ProjectFiles final : public TensorFiles {
 public:
     ProjectFiles(fs::path folder, bool allowOutside) : m_folder(std::move(folder)) {
         if (!allowOutside)
-            m_bounds =
-                FileBounds(m_folder, "the project's folder",
-                           "move the file there and use a relative path, or run twb with --allow-outside");
+            m_bounds = FileBounds(m_folder, "the project's folder",
+                                  "move the file into this folder and use a relative path, or run twb with "
+                                  "--allow-outside");
         m_dataSetBounds =
             FileBounds(std::string(kDataSets), "the folder of installed data sets", "name a file in it");
     }
@@ -183,8 +183,8 @@ private:
         if (!isInDataSets(file) || fs::exists(file, failed)) return;
         const fs::path name = *file.lexically_normal().lexically_relative(kDataSets).begin();
         throw Error(ErrorCode::io,
-                    fmt::format("\"{}\" is not there: install the data set, on Debian by the package "
-                                "dataset-{}, or set the path to your copy in the project's folder",
+                    fmt::format("\"{}\" does not exist: install the data set (Debian package dataset-{}), or "
+                                "copy the file into the project's folder and set the path to the copy",
                                 file.string(), name.string()));
     }
 

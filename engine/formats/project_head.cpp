@@ -44,7 +44,7 @@ public:
     bool number_integer(std::int64_t i) { return take(std::to_string(i)); }
     bool number_unsigned(std::uint64_t i) { return take(std::to_string(i)); }
     bool number_float(double, const std::string& literal) { return take(literal); }
-    bool string(const std::string& s) { return take(m_key == "version" ? "text" : s); }
+    bool string(const std::string& s) { return take(m_key == "version" ? "a string" : s); }
     bool binary(const json::binary_t&) { return false; }
     bool key(const std::string& key) {
         if (m_depth == 1) m_key = key;

@@ -233,7 +233,7 @@ private:
             if (m_field == from || m_field == to) return "a list of a node's id and a port";
             if (m_field >= lanes && m_field <= notes) return "a list";
             if (m_field == layout || m_field == attributes) return "an object";
-            return bit(m_field) & kTexts ? "text" : "an integer";
+            return bit(m_field) & kTexts ? "a string" : "an integer";
         case In::layoutItems:
             return m_section == Section::lanes    ? "a number, the lane's height"
                    : m_section == Section::routes ? "a list of dots (bends of the wire)"
@@ -415,7 +415,7 @@ private:
         m_item = key.substr(0, 100);
         if (m_section == Section::routes) {
             const auto input = parseInput(key);
-            if (!input) refuse("is not an input: a node's id, a colon and the port's number");
+            if (!input) refuse("must name an input as NODE:PORT, such as 12:0");
             m_parts.routes.push_back({*input, {}});
             return;
         }

@@ -1,6 +1,7 @@
 #include "graph/simplify.h"
 
 #include "core/error.h"
+#include "core/format.h"
 #include "graph/bodies.h"
 #include "graph/composed_ops.h"
 #include "graph/constant_node.h"
@@ -424,10 +425,6 @@ Graph Simplification::run() {
     return m_graph;
 }
 
-std::string counted(int count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::vector<std::string> remarksOn(const Graph& before, const Graph& after, const Counts& counts,
                                    const ReplacedByOp& replaced) {
     std::vector<std::string> out{
@@ -456,7 +453,7 @@ std::vector<std::string> remarksOn(const Graph& before, const Graph& after, cons
 } // namespace
 
 Simplified simplify(const Graph& graph, const SimplifyOptions& options) {
-    if (hasTraining(graph)) return {{}, {"Not simplified, because the graph contains a training"}};
+    if (hasTraining(graph)) return {{}, {"Not simplified, because the graph contains a training module"}};
     if (inputsFirst(graph).size() != graph.nodes().size())
         return {{}, {"Not simplified, because the graph contains a cycle"}};
     Simplification simplification(graph, options);

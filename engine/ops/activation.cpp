@@ -206,7 +206,7 @@ void addRectifiers(std::vector<Op>& table) {
     table.push_back(std::move(prelu));
 
     Op thresholded =
-        makeActivation("ThresholdedRelu", 22, "Sets numbers up to alpha to 0", "Y = X > alpha ? X : 0", 1,
+        makeActivation("ThresholdedRelu", 22, "Sets elements ≤ alpha to 0", "Y = X > alpha ? X : 0", 1,
                        viaFloat<alphaKernel<element::ThresholdedRelu>>);
     thresholded.element = {"ThresholdedRelu", {"alpha"}};
     thresholded.torch = "torch.where({0} > {alpha}, {0}, 0)";
@@ -266,7 +266,7 @@ void addExponentialUnits(std::vector<Op>& table) {
     selu.element = {"Selu", {"alpha", "gamma"}};
     selu.gradient = seluGradient;
     selu.attributes = {numberAttribute("alpha", 1.67326319217681884765625, "Factor of the exponential part"),
-                       numberAttribute("gamma", 1.05070102214813232421875, "Factor of everything")};
+                       numberAttribute("gamma", 1.05070102214813232421875, "Scale of the result")};
     table.push_back(std::move(selu));
 
     Op celu = makeActivation("Celu", 28, "Continuously differentiable exponential linear unit",
@@ -306,8 +306,8 @@ void addExponentialUnits(std::vector<Op>& table) {
     swish.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
     table.push_back(std::move(swish));
 
-    Op gated = makeOp("SwiGLU", "Activation", 28, "A tensor that another one gates through Swish",
-                      "Y = A · sigmoid(alpha · A) · B");
+    Op gated =
+        makeOp("SwiGLU", "Activation", 28, "Multiplies Swish of A by B", "Y = A · sigmoid(alpha · A) · B");
     gated.inputs = {port("A", "gate", kFloats, "T"), port("B", "value", kFloats, "T")};
     gated.outputs = {port("Y", "", kFloats, "T")};
     gated.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};

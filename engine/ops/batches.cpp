@@ -216,8 +216,9 @@ void addBatches(std::vector<Op>& table) {
         std::move(size),
         flagAttribute("shuffle", true, "Shuffle the rows in each epoch"),
         integerAttribute("seed", 0, "The same seed gives the same order and the same split"),
-        flagAttribute("drop_last", false,
-                      "Drop the last incomplete batch of an epoch in a training; a run always drops it"),
+        flagAttribute(
+            "drop_last", false,
+            "Drop the last incomplete batch of an epoch in a training run; other runs always drop it"),
         std::move(held),
         choiceAttribute("split", "training", {"training", "validation"}, "The part of the rows that is read"),
         std::move(first),

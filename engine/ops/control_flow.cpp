@@ -1,3 +1,4 @@
+#include "core/format.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -68,8 +69,9 @@ std::int64_t carriedOf(const InferContext& ctx) {
     const std::int64_t outputs = ctx.attributes().integer("num_outputs");
     if (carried > outputs)
         ctx.fail("attribute", -1,
-                 fmt::format("{} carries {} values, but has {} outputs; each value needs its own output",
-                             ctx.op().name, carried, outputs));
+                 fmt::format("{} carries {}, but has {}; each value needs its own output", ctx.op().name,
+                             counted(static_cast<std::uint64_t>(carried), "value"),
+                             counted(static_cast<std::uint64_t>(outputs), "output")));
     return carried;
 }
 
@@ -93,8 +95,8 @@ void inferLoop(InferContext& ctx) {
         if (const TensorType* type = ctx.input(port); type && type->shape.isKnown())
             if (type->shape.elementCount() != 1)
                 ctx.fail("shape-mismatch", port,
-                         fmt::format("{} must be one element, but has shape {}", ctx.op().inputAt(port).name,
-                                     type->shape.toTorchString()));
+                         fmt::format("{} must have exactly one element, but has shape {}",
+                                     ctx.op().inputAt(port).name, type->shape.toTorchString()));
     const std::int64_t trips = tripsOf(ctx);
     for (int i = 0; i < ctx.inputCount() - first; ++i) {
         const TensorType& result = *ctx.input(first + i);

@@ -127,7 +127,7 @@ Op makeCumulative(std::string name, int opset, std::string doc, std::string form
     op.outputs[0].name = "y";
     op.inputs.push_back(hostNumber("axis", "dim", kIndices));
     op.attributes = {integerAttribute("axis", 0, "The axis to work along, negative from the end"),
-                     flagAttribute("exclusive", false, "Leave each element out of its own result"),
+                     flagAttribute("exclusive", false, "Exclude each element from its own result"),
                      flagAttribute("reverse", false, "Start from the end")};
     op.tolerance = {1e-6, 1e-6};
     op.infer = inferCumulative;

@@ -324,8 +324,8 @@ void addFourier(std::vector<Op>& table) {
     dft.outputs = {port("output", "", kFloats, "T1")};
     AttributeSpec length = integerAttribute("dft_length", 0,
                                             "Length to which the signal is cut or zero-padded; absent: the "
-                                            "length of the signal, or of the signal with "
-                                            "this half of a spectrum");
+                                            "signal's length; for a one-sided inverse, the length of the "
+                                            "real signal");
     length.defaultValue.reset();
     dft.attributes = {
         std::move(length),

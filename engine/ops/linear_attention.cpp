@@ -246,8 +246,8 @@ void addLinearAttention(std::vector<Op>& table) {
     op.attributes = {
         std::move(queryHeads), std::move(keyHeads),
         choiceAttribute("update_rule", "gated_delta", {"linear", "gated", "delta", "gated_delta"},
-                        "gated: the state decays; delta: what the state holds for the key is "
-                        "replaced by the value instead of added to"),
+                        "gated: the state decays; delta: the value replaces the state's entry for the key; "
+                        "otherwise the value is added to the entry"),
         numberAttribute("scale", 0, "Factor of the result; 0: 1 / √(size of a key)"), std::move(chunk)};
     op.tolerance = {1e-4, 1e-5};
     op.infer = inferLinearAttention;

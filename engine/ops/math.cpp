@@ -132,17 +132,17 @@ void addMath(std::vector<Op>& table) {
     erf.outputs[0].types = kNumbers;
     table.push_back(std::move(erf));
 
-    table.push_back(makeUnary("Floor", "Math", 13, "The largest whole number that is not above X", "Y = ⌊X⌋",
-                              kFloats, 1, viaFloat<unaryFloatKernel<element::Floor>>));
+    table.push_back(makeUnary("Floor", "Math", 13, "The largest integer ≤ X", "Y = ⌊X⌋", kFloats, 1,
+                              viaFloat<unaryFloatKernel<element::Floor>>));
     table.back().element = {"Floor"};
     table.back().torch = "torch.floor({0})";
     table.back().gradient = passNoGradient;
-    table.push_back(makeUnary("Ceil", "Math", 13, "The least whole number that is not below X", "Y = ⌈X⌉",
-                              kFloats, 1, viaFloat<unaryFloatKernel<element::Ceil>>));
+    table.push_back(makeUnary("Ceil", "Math", 13, "The smallest integer ≥ X", "Y = ⌈X⌉", kFloats, 1,
+                              viaFloat<unaryFloatKernel<element::Ceil>>));
     table.back().element = {"Ceil"};
     table.back().torch = "torch.ceil({0})";
     table.back().gradient = passNoGradient;
-    table.push_back(makeUnary("Round", "Math", 22, "The nearest whole number, halves to the even one",
+    table.push_back(makeUnary("Round", "Math", 22, "The nearest integer, halves to the even one",
                               "Y = round(X)", kFloats, 1, viaFloat<unaryFloatKernel<element::Round>>));
     table.back().element = {"Round"};
     table.back().torch = "torch.round({0})";

@@ -17,9 +17,9 @@ namespace {
 void inferTfIdf(InferContext& ctx) {
     const Shape& shape = ctx.input(0)->shape;
     if (shape.rank() < 1 || shape.rank() > 2)
-        ctx.fail(
-            "shape-mismatch", 0,
-            fmt::format("X must be one text or a list of texts, 1-D or 2-D, but it is {}-D", shape.rank()));
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("X must be one sequence or a batch of sequences, 1-D or 2-D, but it is {}-D",
+                             shape.rank()));
     GramPool pool;
     try {
         pool = gramPoolOf(ctx.attributes());

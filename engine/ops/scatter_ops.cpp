@@ -345,7 +345,7 @@ void addScatterOps(std::vector<Op>& table) {
     rows.attributes = {
         integerAttribute("axis", -2, "The sequence axis, negative from the end; not 0, the batch axis"),
         choiceAttribute("mode", "linear", {"linear", "circular"},
-                        "Behind the end of the cache: linear refuses, circular continues at its start")};
+                        "Past the end of the cache: linear reports an error, circular wraps around")};
     rows.inPlace = {0};
     rows.infer = inferTensorScatter;
     rows.cost = moveCost;

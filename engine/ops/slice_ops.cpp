@@ -283,7 +283,7 @@ static void splitGradient(GradientContext& g) {
 }
 
 void addSliceOps(std::vector<Op>& table) {
-    Op slice = makeOp("Slice", "Shape", 13, "Every step-th element from start up to, but without, end",
+    Op slice = makeOp("Slice", "Shape", 13, "Every step-th element from start to end, end excluded",
                       "output = data[start : end : step]");
     slice.inputs = {port("data", "self", kAll, "T"), indexList("starts"), indexList("ends"),
                     indexList("axes"), indexList("steps")};

@@ -1,4 +1,5 @@
 #include "backends/cpu/parallel.h"
+#include "core/format.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
@@ -53,11 +54,11 @@ void inferConstant(InferContext& ctx) {
     }
     Shape shape = shapeAttributeOf(attributes);
     if (count != 1 && shape.elementCount() != count)
-        ctx.fail(
-            "attribute", -1,
-            fmt::format("Constant has {} values, but its shape {} holds {}; list as many values as the shape "
-                        "holds, or a single one to fill it with",
-                        count, shape.toTorchString(), shape.elementCount()));
+        ctx.fail("attribute", -1,
+                 fmt::format("Constant has {}, but its shape {} holds {}; list as many values as the shape "
+                             "holds, or a single one to fill it with",
+                             counted(static_cast<std::uint64_t>(count), "value"), shape.toTorchString(),
+                             shape.elementCount()));
     ctx.output(0, {dtype, std::move(shape)});
 }
 

@@ -27,8 +27,9 @@ void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnost
             Diagnostic d;
             d.severity = Severity::note;
             d.code = "auto-device";
-            d.message = took.isCpu() ? "auto resolved to cpu: this run has no cuda:0 (a simulated one must "
-                                       "be chosen, for example with --device-map cuda:0=simulated:h200)"
+            d.message = took.isCpu() ? "auto resolved to cpu, because this run has no cuda:0; to simulate "
+                                       "one, choose its hardware in the toolbar, or pass --device-map "
+                                       "cuda:0=simulated:h200"
                                      : fmt::format("auto resolved to {}: {}", took.toString(),
                                                    devices.at(took).info().name);
             out.push_back(std::move(d));
@@ -38,8 +39,8 @@ void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnost
     for (const auto& [device, lane] : missing)
         out.push_back(
             makeError("missing-device", NodeId::none, -1,
-                      fmt::format("{0} has no hardware in this run; map it, for example with --device-map "
-                                  "{0}=simulated:h200",
+                      fmt::format("{0} has no hardware in this run; choose its hardware in the toolbar, or "
+                                  "pass --device-map {0}=simulated:h200",
                                   device.toString())));
 }
 

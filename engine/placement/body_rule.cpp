@@ -1,5 +1,6 @@
 #include "placement/body_rule.h"
 
+#include "core/format.h"
 #include "ops/op_table.h"
 #include "placement/device_rule.h"
 #include "placement/fixes.h"
@@ -143,6 +144,7 @@ std::int64_t sliceCountOf(const Analysis& analysis, const NodeFacts& slice) {
 bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body) {
     if (facts.attributes.empty()) return false; // reported already
     const std::int64_t carried = facts.attributes.integer("carried");
+    const std::string values = counted(static_cast<std::uint64_t>(carried), "value");
     std::vector<const NodeFacts*> states(static_cast<std::size_t>(carried), nullptr);
     bool fine = true;
     for (const NodeId id : m_carried[body.frame]) {
@@ -160,9 +162,9 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
                          "{} has the same index {} as {}; each carried value needs a Carried node of its own",
                          quoted(*m_graph.find(id)), index,
                          labelOf(m_graph, states[static_cast<std::size_t>(index)]->id))
-                   : fmt::format("{} has index {}, but {} carries only {} values, with indices from 0; set "
+                   : fmt::format("{} has index {}, but {} carries only {}, with indices from 0; set "
                                  "\"carried\" of {} to at least {}, or delete {}",
-                                 quoted(*m_graph.find(id)), index, quoted(node), carried, quoted(node),
+                                 quoted(*m_graph.find(id)), index, quoted(node), values, quoted(node),
                                  index + 1, quoted(*m_graph.find(id))));
     }
     for (std::int64_t k = 0; k < carried; ++k) {
@@ -172,10 +174,9 @@ bool BodyRule::checkCarried(NodeFacts& facts, const Node& node, const Body& body
         if (!states[i]) {
             fine = false;
             add(node.id, port,
-                fmt::format(
-                    "{} carries {} values, but its body has no Carried node with index {}; add one, or "
-                    "lower \"carried\" of {}",
-                    quoted(node), carried, k, quoted(node)));
+                fmt::format("{} carries {}, but its body has no Carried node with index {}; add one, or "
+                            "lower \"carried\" of {}",
+                            quoted(node), values, k, quoted(node)));
             continue;
         }
         if (states[i]->device != facts.device) {

@@ -1,5 +1,6 @@
 #include "placement/causes.h"
 
+#include "core/format.h"
 #include "placement/device_rule.h"
 #include "placement/fixes.h"
 
@@ -137,10 +138,6 @@ void add(Price& sum, const Price& price) {
     sum.isKnown = sum.isKnown && price.isKnown;
 }
 
-std::string counted(std::size_t count, std::string_view one, std::string_view more) {
-    return fmt::format("{} {}", count, count == 1 ? one : more);
-}
-
 /// The move of nodes to a device; nothing if one of them must stay.
 std::optional<Remedy> Causes::moving(const std::vector<NodeId>& nodes, Device device,
                                      std::string title) const {
@@ -207,7 +204,7 @@ void Causes::describeDevices(Cause& cause) const {
     const std::string names = cause.nodes.size() == 1
                                   ? labelOf(m_graph, cause.nodes.front())
                                   : fmt::format("{} and {}", labelOf(m_graph, cause.nodes.front()),
-                                                counted(cause.nodes.size() - 1, "other node", "other nodes"));
+                                                counted(cause.nodes.size() - 1, "other node"));
     std::vector<std::string> where;
     for (const Device other : others) where.push_back(other.toString());
     const std::string elsewhere = fmt::format("{}", fmt::join(where, ", "));
@@ -216,21 +213,23 @@ void Causes::describeDevices(Cause& cause) const {
     const char* them = isOne ? "it" : "them";
     const char* theyRead = isOne ? "it reads" : "they read";
     if (onHost == cause.diagnostics.size())
-        cause.sentence = fmt::format("{} {} on {}, but the host reads {} for {}", names, stands,
-                                     device.toString(), them, counted(readers.size(), "op", "ops"));
+        cause.sentence =
+            fmt::format("{} {} on {}, but {} {} {} on the host", names, stands, device.toString(),
+                        counted(readers.size(), "op"), readers.size() == 1 ? "reads" : "read", them);
     else if (sources.empty())
         cause.sentence = fmt::format("{} {} on {}, and {} on {} {} {}", names, stands, device.toString(),
-                                     counted(readers.size(), "op", "ops"), elsewhere,
+                                     counted(readers.size(), "op"), elsewhere,
                                      readers.size() == 1 ? "reads" : "read", them);
     else if (readers.empty())
         cause.sentence = fmt::format("{} {} on {}, and {} that {} {} on {}", names, stands, device.toString(),
-                                     counted(sources.size(), "tensor", "tensors"), theyRead,
+                                     counted(sources.size(), "tensor"), theyRead,
                                      sources.size() == 1 ? "is" : "are", elsewhere);
     else
-        cause.sentence = fmt::format("{} {} on {}, between {} that {} and {} that {} {} on {}", names, stands,
-                                     device.toString(), counted(sources.size(), "tensor", "tensors"),
-                                     theyRead, counted(readers.size(), "op", "ops"),
-                                     readers.size() == 1 ? "reads" : "read", them, elsewhere);
+        cause.sentence = fmt::format(
+            "{} {} on {}; {} that {} and {} {} are on {}", names, stands, device.toString(),
+            sources.size() == 1 ? "the tensor" : fmt::format("the {} tensors", sources.size()), theyRead,
+            readers.size() == 1 ? "the op that reads" : fmt::format("the {} ops that read", readers.size()),
+            isOne ? "its output" : "their outputs", elsewhere);
     const bool mayMove = std::ranges::none_of(cause.nodes, [&](NodeId id) {
         const Op* op = m_analysis.find(id)->op;
         return op && !op->updates.empty(); // it stands where the tensors are that it writes
@@ -265,7 +264,7 @@ void Causes::describe(Cause& cause) const {
     cause.sentence = first.message;
     if (cause.diagnostics.size() > 1)
         cause.sentence = fmt::format("{} causes {}: {}", labelOf(m_graph, cause.nodes.front()),
-                                     counted(cause.diagnostics.size(), "problem", "problems"), first.message);
+                                     counted(cause.diagnostics.size(), "problem"), first.message);
     for (const std::size_t i : cause.diagnostics)
         for (std::size_t k = 0; k < diagnostic(i).fixes.size(); ++k) {
             const Fix& fix = diagnostic(i).fixes[k];

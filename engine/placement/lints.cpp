@@ -192,7 +192,7 @@ void Lints::lookAtBatches(const NodeFacts& to, const NodeFacts& source) {
     Diagnostic& d =
         add(Severity::note, "waits-for-data", to.id,
             fmt::format("{} waits in each iteration until {} has loaded its batch and {} has copied it{}. "
-                        "With prefetch, both happen during the iteration before.",
+                        "With prefetch, loading and copying overlap the previous iteration.",
                         to.device.toString(), label(batches->id), label(to.id), clauseOf(price)));
     d.port = 0;
     d.edge = Edge{*to.inputs[0], {to.id, 0}};
@@ -213,16 +213,16 @@ void Lints::lookAtImported(const NodeFacts& to, const NodeFacts& source) {
     d.price = price;
     if (m_graph.runsOnce(from)) {
         d.code = "transfer-in-iteration";
-        d.message = fmt::format("{}{} does not change but is copied to {} in every step{}. Copy it once "
+        d.message = fmt::format("{}{} does not change but is copied to {} in every iteration{}. Copy it once "
                                 "before the loop.",
                                 label(source.id), where, to.device.toString(), cost);
     } else if (isConstantSource(m_graph, source) && from.op != "Input" &&
                m_graph.outgoing(source.id).size() == 1) {
         d.code = "created-elsewhere";
-        d.message = fmt::format("{}{} is created on {} and copied to {} at once in every step{}. Create it "
-                                "there with device=\"{}\".",
-                                label(source.id), where, source.device.toString(), to.device.toString(), cost,
-                                to.device.toString());
+        d.message =
+            fmt::format("{0}{1} is created on {2} and immediately copied to {3} in every iteration{4}. "
+                        "Create {0} on {3} with device=\"{3}\".",
+                        label(source.id), where, source.device.toString(), to.device.toString(), cost);
         Fix fix = moveFix(m_graph, source.id, to.device);
         fix.title = fmt::format("create {} on {}", label(source.id), to.device.toString());
         fix.price.isKnown = true;
@@ -240,7 +240,7 @@ void Lints::lookAtSync(const NodeFacts& facts) {
     Diagnostic& d = add(Severity::note, "sync", facts.id, {});
     if (source)
         d.price = priceOf(*facts.inputs[0], device, facts.device, facts.attributes.flag("pin_memory"));
-    d.message = fmt::format("{} makes the CPU wait for {} in every step{}", label(facts.id),
+    d.message = fmt::format("{} makes the CPU wait for {} in every iteration{}", label(facts.id),
                             device.toString(), clauseOf(d.price, "a copy of "));
 }
 

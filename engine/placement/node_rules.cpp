@@ -11,12 +11,19 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <string_view>
 
 namespace twb {
 namespace {
 
 /// Host values that are needed before the run are small: shapes, axes.
 constexpr std::int64_t kMaxHostValue = 4096;
+
+std::string portsOf(std::size_t count, std::string_view noun) {
+    if (count == 0) return fmt::format("it has no {}s", noun);
+    if (count == 1) return fmt::format("its only {} is number 0", noun);
+    return fmt::format("its {} {}s are numbered from 0", count, noun);
+}
 
 } // namespace
 
@@ -98,8 +105,8 @@ void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links
     for (const Edge& edge : links.outgoing) {
         if (edge.from.port < static_cast<std::int32_t>(facts.outputs.size())) continue;
         Diagnostic d = makeError("unknown-port", node.id, -1,
-                                 fmt::format("{} has no output {}; it has {}", quoted(node), edge.from.port,
-                                             facts.outputs.size()));
+                                 fmt::format("{} has no output {}: {}; remove the edge", quoted(node),
+                                             edge.from.port, portsOf(facts.outputs.size(), "output")));
         d.edge = edge;
         d.fixes.push_back(disconnectFix(m_graph, edge));
         add(std::move(d));
@@ -132,9 +139,9 @@ bool NodeRules::checkPorts(const NodeFacts& facts, const Node& node) {
     for (std::size_t port = op.inputs.size(); port < facts.inputs.size(); ++port) {
         if (!facts.inputs[port]) continue;
         fine = false;
-        Diagnostic d =
-            makeError("unknown-port", node.id, static_cast<int>(port),
-                      fmt::format("{} has no input {}; it has {}", quoted(node), port, op.inputs.size()));
+        Diagnostic d = makeError("unknown-port", node.id, static_cast<int>(port),
+                                 fmt::format("{} has no input {}: {}; remove the edge", quoted(node), port,
+                                             portsOf(op.inputs.size(), "input")));
         d.edge = Edge{*facts.inputs[port], {node.id, static_cast<std::int32_t>(port)}};
         d.fixes.push_back(disconnectFix(m_graph, *d.edge));
         add(std::move(d));

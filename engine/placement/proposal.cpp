@@ -103,12 +103,11 @@ std::string reasonOf(const Graph& graph, const PlacementMove& move) {
         gains.push_back(fmt::format("copies take {} less", time(-move.copyNs)));
     if (move.stepNs < -kNoticed) gains.push_back(fmt::format("steps take {} less", time(-move.stepNs)));
     if (move.copies > 0)
-        costs.push_back(fmt::format("{} more ({})", copyWords(move.copies), time(move.copyNs)));
-    if (move.stepNs > kNoticed) costs.push_back(fmt::format("{} more for steps", time(move.stepNs)));
+        costs.push_back(fmt::format("adds {} ({})", copyWords(move.copies), time(move.copyNs)));
+    if (move.stepNs > kNoticed) costs.push_back(fmt::format("steps take {} longer", time(move.stepNs)));
     std::string text = fmt::format("{} to {}", namesOf(graph, move.nodes), move.to.toString());
     if (!gains.empty()) text += fmt::format(": {}", fmt::join(gains, ", "));
-    if (!costs.empty())
-        text += fmt::format("{}for {}", gains.empty() ? ": " : ", ", fmt::join(costs, " and "));
+    if (!costs.empty()) text += fmt::format("{}{}", gains.empty() ? ": " : "; ", fmt::join(costs, ", "));
     if (gains.empty() && costs.empty()) text += ": moves with its neighbours at no cost";
     return hasTime ? text + ", modelled" : text;
 }

@@ -138,10 +138,12 @@ void addTransfers(std::string& out, const KinetoLedger& ledger) {
     }
     if (fromCalls > 0)
         out += fmt::format(
-            "  The trace does not record the bytes of {} copies; they are taken from the calls that "
-            "launched the copies.\n",
-            fromCalls);
-    if (unsized > 0) out += fmt::format("  The trace does not record the bytes of {} copies.\n", unsized);
+            "  The trace does not record the bytes of {}; they are taken from the calls that launched the "
+            "copies.\n",
+            counted(fromCalls, "copy", "copies"));
+    if (unsized > 0)
+        out +=
+            fmt::format("  The trace does not record the bytes of {}.\n", counted(unsized, "copy", "copies"));
 }
 
 void addSyncs(std::string& out, const KinetoLedger& ledger) {
@@ -185,8 +187,9 @@ Json optionalText(const std::string& text) { return text.empty() ? Json(nullptr)
 } // namespace
 
 std::string toText(const KinetoLedger& ledger) {
-    std::string out = fmt::format("{}: {} events, {}", ledger.file, ledger.events, ms(ledger.spanNs));
-    if (ledger.steps > 0) out += fmt::format(", {} step{}", ledger.steps, ledger.steps == 1 ? "" : "s");
+    std::string out =
+        fmt::format("{}: {}, {}", ledger.file, counted(ledger.events, "event"), ms(ledger.spanNs));
+    if (ledger.steps > 0) out += ", " + counted(ledger.steps, "step");
     out += "; all times measured by PyTorch's profiler\n\nDevices\n";
     TextTable table({left, left, right, right, right, right, right}, 2);
     table.add({"device", "is", "used for", "kernels", "kernel time", "busy", "idle"});

@@ -1,6 +1,7 @@
 #include "profile/kineto_trace.h"
 
 #include "core/error.h"
+#include "core/format.h"
 #include "graph/source_line.h"
 
 #include <fmt/format.h>
@@ -377,12 +378,10 @@ template <class Read> KinetoTrace collect(const std::string& origin, const Read&
     Collector collector(trace);
     trace.facts = read([&collector](const TraceEvent& event) { collector.take(event); });
     if (trace.spans.empty() && trace.calls.empty() && trace.activities.empty())
-        throw Error(
-            ErrorCode::badFile,
-            fmt::format("{}: not a profile of PyTorch: none of its {} events is an op, a CUDA call or a "
-                        "kernel{}",
-                        origin, trace.facts.events,
-                        trace.problems.empty() ? "" : "; " + trace.problems.front()));
+        throw Error(ErrorCode::badFile,
+                    fmt::format("{}: not a profile of PyTorch: it has {}, but no op, CUDA call or kernel{}",
+                                origin, counted(trace.facts.events, "event"),
+                                trace.problems.empty() ? "" : "; " + trace.problems.front()));
     join(trace);
     return trace;
 }

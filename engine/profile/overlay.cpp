@@ -374,10 +374,10 @@ std::string toJson(const Overlay& overlay, const std::string& trace, RunReport r
 
 std::string toText(const Overlay& overlay, const std::string& trace, const Plan& plan) {
     std::string out =
-        fmt::format("{}: {} of {} steps and {} of {} transfers match ops of {}{}; these have {:.0f} % of the "
-                    "profile's op time\n",
+        fmt::format("{}: {} of {} steps and {} of {} transfers match ops of {}{}; the matched ops take "
+                    "{:.0f} % of the profile's op time\n",
                     trace, overlay.matchedSteps(), overlay.steps, overlay.matchedTransfers, overlay.transfers,
-                    overlay.profiler, overlay.device.empty() ? "" : " on " + overlay.device,
+                    overlay.profiler, overlay.device.empty() ? "" : fmt::format(" ({})", overlay.device),
                     percent(static_cast<double>(overlay.matchedNs), static_cast<double>(overlay.opsNs)));
     struct Row {
         std::uint32_t step = 0;

@@ -42,7 +42,7 @@ public:
     std::string text(const std::string& key) {
         const json& value = get(key);
         if (!value.is_string() || value.get_ref<const std::string&>().empty())
-            fail(fmt::format("\"{}\" must be text", key));
+            fail(fmt::format("\"{}\" must be a string", key));
         return value.get<std::string>();
     }
 
@@ -285,7 +285,7 @@ const DeviceProfile& ProfileLibrary::at(std::string_view id) const {
         ids.push_back(profile.id);
     }
     throw Error(ErrorCode::invalidArgument,
-                fmt::format("there is no device profile \"{}\"; there are: {}", id, fmt::join(ids, ", ")));
+                fmt::format("there is no device profile \"{}\"; choose one of {}", id, fmt::join(ids, ", ")));
 }
 
 DeviceChoice parseDeviceChoice(std::string_view text) {

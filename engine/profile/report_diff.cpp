@@ -1,5 +1,6 @@
 #include "profile/report_diff.h"
 
+#include "core/format.h"
 #include "profile/saved_report.h"
 
 #include <fmt/format.h>
@@ -113,8 +114,8 @@ void addRemarks(const Json& report, const std::string& file, std::vector<std::st
         remarks.push_back(fmt::format("{} reports a run that {}", file,
                                       report.at("status") == "failed" ? "failed" : "was cancelled"));
     if (report.at("clock") == "measured" && report.at("iterations").get<int>() < 20)
-        remarks.push_back(fmt::format("{} has only {} iterations, too few to compare measured times", file,
-                                      report.at("iterations").get<int>()));
+        remarks.push_back(fmt::format("{} has only {}, too few to compare measured times", file,
+                                      counted(report.at("iterations").get<std::uint64_t>(), "iteration")));
 }
 
 } // namespace

@@ -332,8 +332,8 @@ std::string reportPage(std::string_view json, const std::string& origin) {
                 " Times are modelled: simulated steps take the times of their device profile, and CPU "
                 "steps take their measured times.";
         if (report.contains("timeline") && report["timeline"].at("left_out").get<std::int64_t>() > 0)
-            iteration +=
-                fmt::format(" {} events are not shown.", report["timeline"]["left_out"].get<std::int64_t>());
+            iteration += fmt::format(" Not shown: {}.",
+                                     counted(report["timeline"]["left_out"].get<std::uint64_t>(), "event"));
         std::string out = fmt::format(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
             "content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>"

@@ -1,6 +1,7 @@
 #include "profile/traced_ops.h"
 
 #include "core/error.h"
+#include "core/format.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -70,9 +71,9 @@ TracedOps readOnnxRuntime(const std::filesystem::path& path, const ReadProgress&
     if (out.ops.empty())
         throw Error(
             ErrorCode::badFile,
-            fmt::format("{}: not a profile of ONNX Runtime: none of its {} events is the kernel time of a "
-                        "node{}",
-                        path.string(), events, out.problems.empty() ? "" : "; " + out.problems.front()));
+            fmt::format("{}: not a profile of ONNX Runtime: it has {}, but no kernel time of a node{}",
+                        path.string(), counted(events, "event"),
+                        out.problems.empty() ? "" : "; " + out.problems.front()));
     out.spanNs = lastNs - firstNs;
     return out;
 }

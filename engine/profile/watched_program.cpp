@@ -41,7 +41,7 @@ std::int64_t integer(const json& line, const char* key, std::int64_t least = 0) 
 
 std::string text(const json& line, const char* key) {
     const auto at = line.find(key);
-    if (at == line.end() || !at->is_string()) refuse(fmt::format("\"{}\" must be a text", key));
+    if (at == line.end() || !at->is_string()) refuse(fmt::format("\"{}\" must be a string", key));
     return at->get<std::string>();
 }
 

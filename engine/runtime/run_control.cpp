@@ -36,8 +36,8 @@ std::int64_t RunContext::hostInteger(std::uint32_t value, const Attributes& attr
     }
     const Tensor tensor = toHost(tensorOf(value), m_plan->devices);
     if (!tensor || tensor.elementCount() != 1)
-        throw Error(ErrorCode::failed, fmt::format("{} must be one element, but has shape {}", attribute,
-                                                   m_types[value].shape.toTorchString()));
+        throw Error(ErrorCode::failed, fmt::format("{} must have exactly one element, but has shape {}",
+                                                   attribute, m_types[value].shape.toTorchString()));
     return tensor.toIntegers()[0];
 }
 

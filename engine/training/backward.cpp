@@ -155,7 +155,7 @@ void Writer::checkLoss() const {
     if (!isFloating(type->dtype) || type->shape.elementCount() != 1)
         throw Error(
             ErrorCode::badGraph,
-            fmt::format("the loss {} must be one floating number, but is {}: reduce it to a scalar, for "
+            fmt::format("the loss {} must be a floating-point scalar, but is {}: reduce it to a scalar, for "
                         "example with ReduceMean",
                         name, type->toString()));
 }
@@ -205,10 +205,9 @@ GraphTensor Writer::tensorAt(PortRef at) {
     if (isNew) {
         const std::optional<TensorType>& type = m_analysis.typeOf(at);
         if (!type || !type->isKnown())
-            throw Error(
-                ErrorCode::badGraph,
-                fmt::format("cannot make the gradient of {}: the sizes of {} are known only at run time",
-                            quoted(nodeOf(m_facts->id)), quoted(nodeOf(at.node))));
+            throw Error(ErrorCode::badGraph,
+                        fmt::format("cannot differentiate {}: the sizes of {} are known only at run time",
+                                    quoted(nodeOf(m_facts->id)), quoted(nodeOf(at.node))));
         m_tensors.push_back({at, *type});
     }
     return {*this, known->second};
@@ -325,7 +324,7 @@ GraphTensor Writer::put(std::string_view name, std::span<const GraphTensor> inpu
 
 void Writer::refuse(std::string_view why) const {
     throw Error(ErrorCode::badGraph,
-                fmt::format("cannot make the gradient of {}: {}", quoted(nodeOf(m_facts->id)), why));
+                fmt::format("cannot differentiate {}: {}", quoted(nodeOf(m_facts->id)), why));
 }
 
 void Writer::place() {

@@ -19,7 +19,7 @@ namespace twb {
 namespace {
 
 /// The ops of torch.autocast's lists for CUDA (ATen/autocast_mode.h), sorted: those that it computes in the
-/// lower precision, and those that it computes in f32. All others take what they get.
+/// lower precision, and those that it computes in f32. All others run in the dtypes of their inputs.
 constexpr std::array<std::string_view, 11> kLow{"Attention", "Conv", "ConvTranspose", "DeformConv", "Einsum",
                                                 "GRU",       "Gemm", "LSTM",          "MatMul",     "PRelu",
                                                 "RNN"};
@@ -136,8 +136,8 @@ private:
         }
     }
 
-    /// Puts a Cast before an input, or uses one that is there. A cast to fewer bytes stands on the tensor's
-    /// lane, so that a copy becomes smaller, too.
+    /// Casts an input by a new Cast or by an existing one. A cast to fewer bytes is on the tensor's lane, so
+    /// that a copy becomes smaller, too.
     void cast(const NodeFacts& reader, std::size_t port, const TensorType& wanted) {
         const PortRef to{reader.id, static_cast<std::int32_t>(port)};
         const PortRef from = m_builder.graph().sourceOf(to).value();
@@ -174,7 +174,7 @@ private:
     std::map<std::pair<PortRef, DType>, PortRef> m_casts;
 };
 
-/// Gives a training a loss scale.
+/// Adds a loss scale to a training module.
 class LossScale {
 public:
     LossScale(DeltaBuilder& builder, const Analysis& analysis, const Training& training)
@@ -217,7 +217,7 @@ public:
 private:
     static constexpr double kFirstScale = 65536; // 2^16, as torch.amp.GradScaler
 
-    /// Below the nodes of the optimizer, which are right of the forward nodes.
+    /// A position below the nodes of the optimizer, which are right of the forward nodes.
     void place() {
         Position origin = besideForward(m_builder.graph());
         for (const NodeId id : m_training.nodes) {
@@ -240,8 +240,8 @@ private:
         return out;
     }
 
-    /// Steps of optimizers and their counters do nothing after an overflow. Running means of the forward pass
-    /// go on, as in PyTorch.
+    /// After an overflow, optimizer steps and their counters are skipped. Running statistics (Assign) and the
+    /// parameters' moving averages (AverageUpdate) are still updated, as in PyTorch.
     void skip(NodeId id, PortRef overflow) {
         const Node& node = *m_builder.graph().find(id);
         const Op& op = *findOp(node.op);
@@ -253,15 +253,17 @@ private:
                            {id, static_cast<std::int32_t>(port - op.inputs.begin())}});
     }
 
-    /// A number on a lane, with a dtype.
+    /// The number `tensor`, of dtype `now`, on this lane and with this dtype. Adds a To if needed.
     PortRef on(LaneId lane, PortRef tensor, DType now, DType dtype) {
         const Graph& graph = m_builder.graph();
         const LaneId from = graph.find(tensor.node)->lane;
         if (graph.find(from)->device == graph.find(lane)->device && now == dtype) return tensor;
         const auto [known, isNew] = m_there.try_emplace({lane, tensor, dtype});
         if (isNew)
-            known->second = m_nodes.add("To", graph.find(tensor.node)->name + " there", lane,
-                                        {{"dtype", std::string(name(dtype))}}, {tensor});
+            known->second = m_nodes.add(
+                "To",
+                fmt::format("{} on {}", graph.find(tensor.node)->name, graph.find(lane)->device.toString()),
+                lane, {{"dtype", std::string(name(dtype))}}, {tensor});
         return known->second;
     }
 

@@ -62,8 +62,8 @@ public:
         const std::optional<Training> training = trainingOf(graph);
         if (!training)
             throw Error(ErrorCode::badGraph,
-                        "the graph has no training: name its loss with --loss, or choose Make it learn in "
-                        "the window");
+                        "the graph has no training module: name the loss node with --loss, or choose "
+                        "Graph ▸ Training ▸ Add training in the window");
         const Analysis analysis = analyze(m_graph, m_devices, m_options.policy, m_files.get());
         if (!analysis.mayRun()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
         // It may be older than the last change of the forward graph.

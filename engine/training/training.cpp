@@ -127,7 +127,7 @@ private:
             else if (input == "step")
                 inputs.emplace_back(shared.step);
             else if (input == "grad_scale")
-                inputs.push_back(scaleOn(lane, type.dtype));
+                inputs.push_back(scaleOn(lane, m_analysis.find(parameter)->device, type.dtype));
             else if (input != "skip" && needsState(input))
                 inputs.emplace_back(
                     PortRef{add("Zeros", name + " " + input, lane,
@@ -175,7 +175,7 @@ private:
                                {{"keepdims", false}}, {gradients[i]}, parameter),
                            0};
             if (m_analysis.find(parameter)->device != home || typeOf(parameter).dtype != dtype)
-                square = {add("To", name + " squared norm there", lane,
+                square = {add("To", fmt::format("{} squared norm on {}", name, home.toString()), lane,
                               {{"dtype", std::string(twb::name(dtype))}}, {square}, parameter),
                           0};
             squares.emplace_back(square);
@@ -197,11 +197,13 @@ private:
         m_clipFactor = PortRef{factor, 0};
     }
 
-    std::optional<PortRef> scaleOn(LaneId lane, DType dtype) {
+    std::optional<PortRef> scaleOn(LaneId lane, Device device, DType dtype) {
         if (!m_clipFactor) return std::nullopt;
         if (lane == m_clipHome) return m_clipFactor;
         std::optional<PortRef>& scale = m_shared[{lane, dtype}].scale;
-        if (!scale) scale = PortRef{add("To", "clip factor there", lane, {}, {m_clipFactor}), 0};
+        if (!scale)
+            scale = PortRef{
+                add("To", fmt::format("clip factor on {}", device.toString()), lane, {}, {m_clipFactor}), 0};
         return scale;
     }
 
@@ -310,7 +312,7 @@ std::string_view optimizerOp(std::string_view name) {
     for (const OptimizerName& known : kOptimizers)
         if (known.name == name) return known.op;
     throw Error(ErrorCode::invalidArgument,
-                fmt::format("\"{}\" is not an optimizer; there are {}", name,
+                fmt::format("\"{}\" is not an optimizer; choose one of {}", name,
                             fmt::join(kOptimizers | std::views::transform(&OptimizerName::name), ", ")));
 }
 
@@ -380,8 +382,8 @@ std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, N
 Delta makeTraining(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
                    std::span<const NodeId> parameters, const Optimizer& optimizer) {
     if (trainingOf(graph))
-        throw Error(ErrorCode::badGraph, "the graph already has a training; remove it first");
-    DeltaBuilder builder(graph, "Make it learn");
+        throw Error(ErrorCode::badGraph, "the graph already has a training module; remove it first");
+    DeltaBuilder builder(graph, "Add training");
     const auto analyzed = [&] { return analyze(builder.graph(), devices, graph.info().policy, files); };
     Analysis analysis = analyzed();
     requireParameters(graph, analysis, parameters);
@@ -486,7 +488,7 @@ void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const Ten
 }
 
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files) {
-    DeltaBuilder builder(graph, "Make the backward pass again");
+    DeltaBuilder builder(graph, "Rebuild the backward pass");
     addBackwardAgain(builder, devices, files);
     return builder.take();
 }

@@ -220,7 +220,10 @@ void UnrolledBodies::addAgain(const NodeFacts& facts) {
         results = outputsOf(facts);
     } else {
         if (op.readsIteration || op.category == "Random" || !op.updates.empty() || op.role == OpRole::sink)
-            m_g->refuse(fmt::format("its body has the op {}, which cannot be computed again", op.name));
+            m_g->refuse(
+                fmt::format("its body has the op {}, which the backward pass cannot recompute, because "
+                            "it draws random numbers, updates a tensor or depends on the iteration",
+                            op.name));
         Attributes attributes = facts.attributes;
         std::vector<GraphTensor> inputs;
         for (std::size_t port = 0; port < facts.inputs.size(); ++port) {

@@ -214,17 +214,19 @@ private Q_SLOTS:
                                       << "did you mean \"base\"?";
         QTest::newRow("unknown attribute") << "base.valu=3"
                                            << "did you mean \"value\"?";
-        QTest::newRow("not a number") << "base.value=three"
-                                      << "\"three\" is not a number";
-        QTest::newRow("not an integer") << "base.shape=[2, 1.5]"
-                                        << "\"1.5\" is not an integer";
+        QTest::newRow("not a number")
+            << "base.value=three"
+            << "the attribute \"value\" must be a number, but the value is \"three\"";
+        QTest::newRow("not an integer")
+            << "base.shape=[2, 1.5]"
+            << "the attribute \"shape\" must be a list of integers, but the value is \"[2, 1.5]\"";
         QTest::newRow("too large") << "base.shape=99999999999999999999"
-                                   << "is not an integer";
+                                   << "must be a list of integers, but the value is \"9999";
         QTest::newRow("out of range") << "base.shape=-4"
                                       << "Full \"base\"";
         QTest::newRow("not a dtype")
             << "base.dtype=f33"
-            << "\"f33\" is not a dtype, as the attribute \"dtype\" requires; did you mean";
+            << "the attribute \"dtype\" must be a dtype, but the value is \"f33\"; did you mean";
         QTest::newRow("not a device") << "base.device=gpu"
                                       << "is not a device";
     }
@@ -367,7 +369,7 @@ private Q_SLOTS:
         QVERIFY(process.waitForReadyRead());
         QCOMPARE(process.state(), QProcess::Running);
         QCOMPARE(process.readAllStandardError(), "twb: cancelling, waiting for the step \"long one\" to end; "
-                                                 "press Ctrl-C again to stop at once\n");
+                                                 "press Ctrl-C again to stop immediately\n");
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         QCOMPARE(Program::wait(process).exit, 130);
         QCOMPARE(twb.read("o.npy"), "what was here before");

@@ -65,7 +65,7 @@ private Q_SLOTS:
         const Ended ended =
             twb.run({"train", "net.twb", "--loss", "loss", "--lr", "0.05", "--epochs", "20", "--report",
                      "r.json", "--export-weights", "w.safetensors", "-o", "out/trained.twb"});
-        QCOMPARE(ended.err.count("which is not in its folder: copy it there"), 2);
+        QCOMPARE(ended.err.count("which is not in its folder: copy the file into this folder"), 2);
         QCOMPARE(ended.exit, 0);
         QCOMPARE(ended.out.count('\n'), 20);
         QVERIFY(ended.out.startsWith("epoch 1/20  loss "));
@@ -146,14 +146,14 @@ private Q_SLOTS:
         QTest::addColumn<int>("exit");
         QTest::addColumn<QString>("sentence");
         QTest::newRow("no loss") << QStringList{} << 2
-                                 << "the graph does not learn yet: name the node of its loss with --loss";
+                                 << "the graph has no training module: name the loss node with --loss";
         QTest::newRow("not scalar")
             << QStringList{"--loss", "scores"} << 3
-            << "the loss Gemm \"scores\" must be one floating number, but is f32 16×3";
+            << "the loss Gemm \"scores\" must be a floating-point scalar, but is f32 16×3";
         QTest::newRow("unknown") << QStringList{"--loss", "los"} << 2 << "--loss";
         QTest::newRow("optimizer")
             << QStringList{"--loss", "loss", "--optimizer", "sdg"} << 2
-            << "\"sdg\" is not an optimizer; there are sgd, adam, adamw, rmsprop, adagrad, lion";
+            << "\"sdg\" is not an optimizer; choose one of sgd, adam, adamw, rmsprop, adagrad, lion";
         QTest::newRow("setting") << QStringList{"--loss", "loss", "--nesterov"} << 2
                                  << "--nesterov: the optimizer adamw (the default) has no such setting";
         QTest::newRow("parameter") << QStringList{"--loss", "loss", "--parameters", "scores"} << 3

@@ -33,6 +33,14 @@ private Q_SLOTS:
         QCOMPARE(formatMs(1'234'000'000), "1,234 ms");
     }
 
+    void counts() {
+        QCOMPARE(counted(0, "op"), "0 ops");
+        QCOMPARE(counted(1, "op"), "1 op");
+        QCOMPARE(counted(3, "op"), "3 ops");
+        QCOMPARE(counted(1, "copy", "copies"), "1 copy");
+        QCOMPARE(counted(2, "copy", "copies"), "2 copies");
+    }
+
     void rates() {
         QCOMPARE(formatRate(0), "0 GB/s");
         QCOMPARE(formatRate(7.84), "7.8 GB/s");

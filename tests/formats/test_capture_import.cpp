@@ -130,7 +130,7 @@ private Q_SLOTS:
         QCOMPARE(count->op, "Input");
         QVERIFY(model.graph.runsOnce(*count));
         for (const Node& node : model.graph.nodes())
-            QVERIFY2(node.name.find("of the step before") == std::string::npos, node.name.c_str());
+            QVERIFY2(node.name.find("of the previous step") == std::string::npos, node.name.c_str());
     }
 
     void clearedGradientsBelongToTheBackward() {
@@ -226,7 +226,7 @@ private Q_SLOTS:
             << head +
                    R"({"kind":"op","id":1,"op":"aten::relu","in":[{"arg":"self","id":7}],"out":[],"device":"cpu","phase":"forward","step":0})"
                    "\n"
-            << QByteArray("line 2: \"id\" names tensor 7, which no line before defines");
+            << QByteArray("line 2: \"id\" names tensor 7, which no earlier line defines");
         QTest::newRow("huge shape")
             << head +
                    R"({"kind":"tensor","id":1,"shape":[4611686018427387904,4],"dtype":"float32","device":"cpu"})"

@@ -168,7 +168,7 @@ private Q_SLOTS:
             return refusal([&] { (void)folder.files()->typeOf(path); });
         };
         QVERIFY(
-            said("a,b\n1,2\n3\n").endsWith("a.csv, line 3: it has 1 fields, but the lines before have 2"));
+            said("a,b\n1,2\n3\n").endsWith("a.csv, line 3: it has 1 fields, but the previous lines have 2"));
         QVERIFY(said("a,b\n1,2\n3,x\n").contains("a.csv, line 3: \"x\" in column b is not a number; "));
         QVERIFY(said("").endsWith("the file has no rows"));
         QVERIFY(said("a,b\n").endsWith("the file has no rows"));

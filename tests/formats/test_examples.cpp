@@ -200,7 +200,7 @@ private Q_SLOTS:
         const Example example(kFashion.toStdString());
         if (!fs::exists("/usr/share/datasets/fashion-mnist")) {
             QCOMPARE(example.errors().size(), 1);
-            QVERIFY(example.errors().front().contains("by the package dataset-fashion-mnist"));
+            QVERIFY(example.errors().front().contains("(Debian package dataset-fashion-mnist)"));
             QSKIP("The data set is not installed.");
         }
         Graph graph = example.graph;

@@ -130,7 +130,7 @@ void TestOnnxImport::gradientsBecomeBackwardPasses() {
     model.mutable_graph()->mutable_node(3)->mutable_attribute(1)->set_s("y");
     const ImportedModel larger = importOnnx(write(model), {.dimensions = {{"n", 3}}});
     QCOMPARE(larger.remarks.size(), std::size_t{1});
-    QVERIFY(QString::fromStdString(larger.remarks[0]).contains("must be one floating number"));
+    QVERIFY(QString::fromStdString(larger.remarks[0]).contains("must be a floating-point scalar"));
     QCOMPARE(larger.graph.find(larger.outputs[1].from.node)->op, "ai.onnx.preview.training.Gradient");
 }
 

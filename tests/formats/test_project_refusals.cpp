@@ -50,7 +50,7 @@ private Q_SLOTS:
             "(version 2;");
         row("version 0", with("\"version\": 1", "\"version\": 0"),
             "\"version\" must be an integer from 1, but is 0");
-        row("version text", with("\"version\": 1", "\"version\": \"1\""), "but is text");
+        row("version text", with("\"version\": 1", "\"version\": \"1\""), "but is a string");
         row("version 1.0", with("\"version\": 1", "\"version\": 1.0"), "but is 1.0");
         row("version list", with("\"version\": 1", "\"version\": [1]"), "but is a list");
         row("version null", with("\"version\": 1", "\"version\": null"), "but is null");
@@ -74,7 +74,7 @@ private Q_SLOTS:
         row("nodes an object",
             with("\"notes\": [{\"id\": 1, \"lane\": 1, \"text\": \"hello\"}]", "\"notes\": {}"),
             "notes must be a list, not an object");
-        row("title a list", with("\"title\": \"t\"", "\"title\": []"), "title must be text, not a list");
+        row("title a list", with("\"title\": \"t\"", "\"title\": []"), "title must be a string, not a list");
         row("iterations an object", with("\"iterations\": 1", "\"iterations\": {}"),
             "iterations must be an integer, not an object");
         row("lane's height a list", with("{\"1\": 200}", "{\"1\": [200]}"),
@@ -124,7 +124,7 @@ private Q_SLOTS:
         row("parent unknown", with("\"title\": \"f\"", "\"title\": \"f\", \"parent\": 3"),
             "frames[0].parent is 3");
         row("empty op", with("\"Relu\"", "\"\""), "nodes[1].op must not be empty");
-        row("name a number", with("\"name\": \"b\"", "\"name\": 3"), "nodes[1].name must be text");
+        row("name a number", with("\"name\": \"b\"", "\"name\": 3"), "nodes[1].name must be a string");
         row("attributes a list", with("{\"shape\": [2, 3]}", "[2]"),
             "nodes[0].attributes must be an object, not a list");
         row("attribute twice", with("[2, 3]", "[2, 3], \"shape\": 1"),
@@ -151,10 +151,10 @@ private Q_SLOTS:
         row("dots twice", dots(R"({"2:0": [[1, 0, 0]], "2:0": [[1, 0, 0]]})"),
             "layout.routes.2:0 is given twice");
         row("dots of no input", dots(R"({"2": [[1, 0, 0]]})"),
-            "layout.routes.2 is not an input: a node's id, a colon and the port's number");
+            "layout.routes.2 must name an input as NODE:PORT, such as 12:0");
         row("dots of an input written otherwise", dots(R"({"02:0": [[1, 0, 0]]})"),
-            "layout.routes.02:0 is not an input");
-        row("dots of a port that is too high", dots(R"({"2:65536": [[1, 0, 0]]})"), "is not an input");
+            "layout.routes.02:0 must name an input");
+        row("dots of a port that is too high", dots(R"({"2:65536": [[1, 0, 0]]})"), "must name an input");
         row("no dots", dots(R"({"2:0": []})"), "layout.routes.2:0 must have at least one dot");
         row("dots a number", dots(R"({"2:0": 3})"), "layout.routes.2:0 must be a list of dots");
         row("dots an object", dots(R"({"2:0": {}})"), "layout.routes.2:0 must be a list of dots");

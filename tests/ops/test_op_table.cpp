@@ -168,7 +168,7 @@ void TestOpTable::refusesBadAttributes_data() {
     row("NaN for an integer", "Softmax", {{"axis", nan}}, "attribute \"axis\" must be an integer");
     row("required", "File", {}, "File needs a value for its attribute \"path\"");
     row("empty path", "Save", {{"path", std::string()}}, "attribute \"path\" is empty");
-    row("number for a path", "Save", {{"path", 1.0}}, "attribute \"path\" must be text");
+    row("number for a path", "Save", {{"path", 1.0}}, "attribute \"path\" must be a string");
     row("choice", "Gelu", {{"approximate", std::string("fast")}},
         "attribute \"approximate\" must be one of none, tanh, but is \"fast\"");
     row("no dtype", "Zeros", {{"dtype", std::string("f31")}},

@@ -136,8 +136,8 @@ private Q_SLOTS:
         QCOMPARE(causes[0].nodes.size(), std::size_t{2});
         QCOMPARE(causes[0].diagnostics.size(), std::size_t{4});
         QCOMPARE(causes[0].sentence,
-                 std::string("m3 and 1 other node are on cpu, between 3 tensors that they read and 1 op "
-                             "that reads them on cuda:0"));
+                 std::string("m3 and 1 other node are on cpu; the 3 tensors that they read and the op that "
+                             "reads their outputs are on cuda:0"));
     }
 
 private:

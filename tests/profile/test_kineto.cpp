@@ -1,5 +1,5 @@
-#include "core/error.h"
 #include "core/busy_time.h"
+#include "core/error.h"
 #include "profile/kineto_ledger.h"
 #include "support/json_schema.h"
 #include "support/test_main.h"
@@ -223,7 +223,7 @@ private Q_SLOTS:
         QVERIFY(!row.gbPerSecond());
         const json out = json::parse(toJson(ledger)).at("transfers").at(0);
         QVERIFY(out.at("bytes").is_null() && out.at("gb_per_s").is_null());
-        QVERIFY(toText(ledger).find("The trace does not record the bytes of 1 copies.") != std::string::npos);
+        QVERIFY(toText(ledger).find("The trace does not record the bytes of 1 copy.") != std::string::npos);
     }
 
     /// A copy of 10 µs on one stream, of which a kernel on another hides 4 µs.
@@ -328,7 +328,7 @@ private Q_SLOTS:
         QTest::newRow("lists") << "[[]]"
                                << "event 0 of its list is not an object";
         QTest::newRow("another trace") << R"([{"ph": "X", "cat": "toplevel", "ts": 1, "dur": 1}])"
-                                       << "none of its 1 events is an op, a CUDA call or a kernel";
+                                       << "it has 1 event, but no op, CUDA call or kernel";
     }
     void otherFilesAreRefused() {
         QFETCH(QString, text);

@@ -142,7 +142,7 @@ private Q_SLOTS:
         row("zero", with("link_latency_us", 0), "\"link_latency_us\" must be a number above 0");
         row("text", with("launch_us", "2.5"), "\"launch_us\" must be a number above 0");
         row("too much memory", with("memory_bytes", 1e30), "\"memory_bytes\"");
-        row("name", with("name", ""), "\"name\" must be text");
+        row("name", with("name", ""), "\"name\" must be a string");
         row("another schema", with("schema", 2), "\"schema\" is 2");
         row("peaks", with("peak_tflops", 8), "\"peak_tflops\" must be an object");
         row("a dtype that is none", with("peak_tflops", {{"f32", 8}, {"f4", 65}}),

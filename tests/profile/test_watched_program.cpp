@@ -141,7 +141,7 @@ private Q_SLOTS:
         };
         row("no JSON", "{\"kind\"", "not a JSON object");
         row("list", "[]", "not a JSON object");
-        row("no kind", "{}", "\"kind\" must be a text");
+        row("no kind", "{}", "\"kind\" must be a string");
         row("unknown site", R"({"kind":"transfer","site":9,"step":2,"bytes":1,"at":1})",
             "\"site\" is unknown");
         row("no bytes", R"({"kind":"transfer","site":1,"step":2,"at":1})", "\"bytes\" must be an integer");

@@ -83,7 +83,7 @@ private Q_SLOTS:
         const Layer layer;
         QCOMPARE(layer.refusal(layer.product, {layer.w}),
                  QStringLiteral(
-                     "the loss MatMul \"fc\" must be one floating number, but is f32 2×4: reduce it to a "
+                     "the loss MatMul \"fc\" must be a floating-point scalar, but is f32 2×4: reduce it to a "
                      "scalar, for example with ReduceMean"));
     }
 
@@ -111,9 +111,9 @@ private Q_SLOTS:
         const NodeId opaque = layer.g.node(
             "Opaque", "custom", "cpu",
             {{"outputs", std::vector<std::string>{"f32[]"}}, {"num_outputs", std::int64_t{1}}}, {layer.w});
-        QCOMPARE(layer.refusal(opaque, {layer.w}),
-                 QStringLiteral(
-                     "cannot make the gradient of Opaque \"custom\": the op is not known to this program"));
+        QCOMPARE(
+            layer.refusal(opaque, {layer.w}),
+            QStringLiteral("cannot differentiate Opaque \"custom\": the op is not known to this program"));
     }
 
     /// A node of `op` whose first input and parameter is "p", and whose summed first output is the loss.
@@ -132,13 +132,12 @@ private Q_SLOTS:
             return refusalOf("LSTM", {}, {length, 1, 2}, {{1, 8, 2}, {1, 8, 2}});
         };
         QCOMPARE(lstm(100), QString());
-        QCOMPARE(lstm(2000),
-                 QStringLiteral("cannot make the gradient of LSTM \"node\": it unrolls 1 to 512 steps, "
-                                "but the sequence has 2000; cut the sequence into shorter ones"));
-        QCOMPARE(refusalOf("Det", {}, {33, 33}, {}),
-                 QStringLiteral(
-                     "cannot make the gradient of Det \"node\": the matrices have 33 rows, but the gradient "
-                     "takes at most 32"));
+        QCOMPARE(lstm(2000), QStringLiteral("cannot differentiate LSTM \"node\": it unrolls 1 to 512 steps, "
+                                            "but the sequence has 2000; cut the sequence into shorter ones"));
+        QCOMPARE(
+            refusalOf("Det", {}, {33, 33}, {}),
+            QStringLiteral("cannot differentiate Det \"node\": the matrices have 33 rows, but the gradient "
+                           "takes at most 32"));
     }
 };
 

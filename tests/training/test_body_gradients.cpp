@@ -248,8 +248,9 @@ private Q_SLOTS:
         net.g.connect(dropped, net.result, 3);
         net.g.body(net.result, "body", {h, dropped});
         QCOMPARE(refusal(net),
-                 QStringLiteral("cannot make the gradient of Loop \"Loop\": its body has the op Dropout, "
-                                "which cannot be computed again"));
+                 QStringLiteral("cannot differentiate Loop \"Loop\": its body has the op Dropout, "
+                                "which the backward pass cannot recompute, because it draws random numbers, "
+                                "updates a tensor or depends on the iteration"));
     }
     void aConditionThatIsNotKnownIsRefused() {
         Net net;
@@ -260,7 +261,7 @@ private Q_SLOTS:
             net.op("Loop", {NodeId::none, goes}, {{"M", std::int64_t{3}}, {"carried", std::int64_t{1}}});
         net.g.connect(next, net.result, 3);
         net.g.body(net.result, "body", {h, next});
-        QCOMPARE(refusal(net), QStringLiteral("cannot make the gradient of Loop \"Loop\": cond of Loop is "
+        QCOMPARE(refusal(net), QStringLiteral("cannot differentiate Loop \"Loop\": cond of Loop is "
                                               "known only at run time; connect a Constant"));
     }
     void aParameterInABodyIsRefused() {

@@ -84,7 +84,8 @@ private Q_SLOTS:
         const Script script(
             "import torch\n\n\nx = torch.ones(4)\n\n\n\n\n\ndef forward(y):\n    return x + y\n");
         WindowHand hand(faulty(script.path));
-        const QString advice = QStringLiteral("In Python: create it there: `torch.ones(4, device=");
+        const QString advice =
+            QStringLiteral("In Python: create the tensor on cuda:0: `torch.ones(4, device=");
         QStringList fixes;
         for (const QLabel* label : hand.window->findChildren<QLabel*>(QStringLiteral("pythonFix")))
             fixes << label->text();

@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="capture")
     capture = commands.add_parser("capture", help="run a script and record its ops, transfers, syncs and mismatches")
     capture.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs that the script sees (default: 1)")
-    capture.add_argument("--fake", action="store_true", help="compute nothing; marks what it has to assume")
+    capture.add_argument("--fake", action="store_true", help="compute no values, and mark each assumption")
     capture.add_argument("--steps", type=_steps, default=(0, None), metavar="A:B", help="record steps A to B-1 only, from 0")
     capture.add_argument("-o", dest="out", metavar="OUT", help="capture file (default: the script's name with .twbcap)")
     capture.add_argument("--quiet", action="store_true", help="print no summary")
@@ -46,7 +46,7 @@ def _is_same_file(one: str, other: str) -> bool:
 
 
 def _interrupt_on_sigterm() -> None:
-    """A job that is ended by its scheduler keeps its capture, as after Ctrl-C. Processes that the script forks end at once."""
+    """A job that is ended by its scheduler keeps its capture, as after Ctrl-C. Processes that the script forks end immediately."""
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 

@@ -47,7 +47,7 @@ void expand(ImportedModel& model, const Node& node, const Find& find) {
     for (const std::string& x : std::get<std::vector<std::string>>(*xs)) {
         const PortRef at = named(find, x);
         if (model.graph.sourceOf({node.id, port++}) != at)
-            refuse(fmt::format("its input is another tensor than \"{}\", which it names", x));
+            refuse(fmt::format("its input is not the tensor \"{}\" that it names", x));
         if (at.port != 0) refuse(fmt::format("\"{}\" is not the first output of its node", x));
         inputs.push_back(at.node);
     }

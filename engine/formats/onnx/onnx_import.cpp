@@ -306,7 +306,7 @@ void Import::addNode(const NodeProto& proto) {
             tensor =
                 Tensor::of<std::int64_t>(Shape{value.ints_size()}, std::span<const std::int64_t>(values));
         } else {
-            refuse(at(label), "its value is a text or a sparse tensor, which is not supported");
+            refuse(at(label), "its value is a string or a sparse tensor, which is not supported");
         }
         const NodeId id = addTensor(name, tensor);
         return define(name, {id, 0}, label);

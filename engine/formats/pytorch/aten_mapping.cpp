@@ -157,7 +157,7 @@ std::string Mapping::text(std::string_view name, std::string absent) const {
     const Argument* argument = find(name);
     if (!argument) return absent;
     const auto* value = std::get_if<std::string>(argument);
-    if (!value) refuse(fmt::format("its argument \"{}\" is not a text", name));
+    if (!value) refuse(fmt::format("its argument \"{}\" is not a string", name));
     return *value;
 }
 

@@ -11,7 +11,7 @@
 
 namespace twb::aten {
 
-/// Why a call cannot be expressed: a clause such as "its padding is a text".
+/// Why a call cannot be expressed: a clause such as "its padding is a string".
 struct Unmapped {
     std::string reason;
 };

@@ -324,7 +324,7 @@ const aten::Value& Import::addSource(Index index) {
     else if (const Index producer = m_record.values[index].producer; producer != kNone) {
         const Form& form = m_record.formOf(m_record.ops[producer]);
         location = form.location;
-        name = fmt::format("{} of the step before", shortName(form.op));
+        name = fmt::format("{} of the previous step", shortName(form.op));
     }
     if (const Index line = m_record.userLine(location); name.empty() && line != kNone)
         name = assignedName(m_record.locations[line].text);

@@ -57,7 +57,7 @@ std::int64_t reference(const json& object, const char* key) {
 }
 
 const std::string& toText(const json& value, const char* key) {
-    if (!value.is_string()) refuse(fmt::format("\"{}\" must be a text", key));
+    if (!value.is_string()) refuse(fmt::format("\"{}\" must be a string", key));
     return value.get_ref<const std::string&>();
 }
 
@@ -246,7 +246,7 @@ Index Reader::refer(const Ids& ids, const json& object, const char* key, const c
     if (id == 0) return kNone;
     const auto at = ids.find(id);
     if (at == ids.end())
-        refuse(fmt::format("\"{}\" names {} {}, which no line before defines", key, what, id));
+        refuse(fmt::format("\"{}\" names {} {}, which no earlier line defines", key, what, id));
     return at->second;
 }
 
@@ -345,7 +345,7 @@ void Reader::addOp(const json& line) {
     (void)reference(line, "call");
     op.step = integer(line, "step", 0);
     if (!m_out.ops.empty() && op.step < m_out.ops.back().step)
-        refuse("\"step\" is lower than the step of the op before");
+        refuse("\"step\" is lower than the step of the previous op");
     std::vector<Index> operands;
     bool sized = isValueSized(form.op);
     for (const json& entry : list(line, "in")) {

@@ -204,7 +204,7 @@ def space_to_depth(x, block):
 
 
 def tensor_scatter(cache, update, starts, axis, wraps):
-    """Writes rows into a cache along an axis, from an index per batch entry on; behind the end, from its start on."""
+    """Writes rows into a cache along an axis, from an index per batch entry on; `wraps` continues at the start."""
     shape = [1] * cache.dim()
     shape[axis] = update.shape[axis]
     at = torch.arange(update.shape[axis], device=cache.device).reshape(shape)

@@ -158,7 +158,8 @@ std::optional<PythonFix> Fixes::created(const SourceLine& at, const std::string&
     if (std::smatch other; std::regex_search(match.suffix().first, match.suffix().second, other, factory))
         return std::nullopt;
     call.insert(call.size() - 1, fmt::format(", device={}", deviceText(at, call, device)));
-    return change(at, "create it there", line, begin, close - begin + 1, call, call);
+    return change(at, fmt::format("create the tensor on {}", device.toString()), line, begin,
+                  close - begin + 1, call, call);
 }
 
 std::optional<PythonFix> Fixes::fixOf(const Diagnostic& d) const {
@@ -172,7 +173,8 @@ std::optional<PythonFix> Fixes::fixOf(const Diagnostic& d) const {
         const std::size_t at = line ? line->find(".numpy()") : std::string::npos;
         if (at == std::string::npos || line->find(".numpy()", at + 1) != std::string::npos)
             return std::nullopt;
-        return change(*reader.source, "copy it to the CPU first", *line, at, 0, ".cpu()", ".cpu().numpy()");
+        return change(*reader.source, "copy the tensor to the CPU before numpy()", *line, at, 0, ".cpu()",
+                      ".cpu().numpy()");
     }
     // The tensor on the CPU is the one to move.
     Device device = facts.device;
@@ -196,7 +198,8 @@ std::optional<PythonFix> Fixes::fixOf(const Diagnostic& d) const {
             if (host != std::string::npos && line->find(".cpu()", host + 1) == std::string::npos) {
                 std::string without = *line;
                 without.erase(host, 6);
-                return change(at, "leave it there", *line, host, 6, "", std::string(trimmed(without)));
+                return change(at, "remove .cpu() to keep the tensor on the GPU", *line, host, 6, "",
+                              std::string(trimmed(without)));
             }
         }
         if (auto fix = created(at, *line, device)) return fix;
