@@ -27,12 +27,12 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
       m_limit(new QLineEdit),
       m_buttons(new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel)) {
     setObjectName(QStringLiteral("breakpoint"));
-    setWindowTitle(tr("Stop on a condition"));
+    setWindowTitle(tr("Pause on a condition"));
     using Kind = Breakpoint::Kind;
     m_place->addItem(tr("after the node, on its output"), int(Kind::condition));
     if (hasInputs) m_place->addItem(tr("before the node, on any of its inputs"), int(Kind::input));
     m_place->setObjectName(QStringLiteral("place"));
-    m_place->setAccessibleName(tr("Where the run stops"));
+    m_place->setAccessibleName(tr("Where the run pauses"));
     m_place->setCurrentIndex(std::max(0, m_place->findData(int(start.kind))));
     using Statistic = Breakpoint::Statistic;
     const std::pair<Statistic, QString> statistics[] = {{Statistic::min, tr("minimum")},
@@ -58,8 +58,8 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
     m_limit->setText(QLocale::c().toString(start.limit, 'g', QLocale::FloatingPointShortest));
     m_limit->selectAll();
 
-    auto* sentence =
-        makeLabel(tr("The run stops at %1 in each iteration in which this holds:").arg(node), TextRole::body);
+    auto* sentence = makeLabel(
+        tr("The run pauses at %1 in each iteration that meets this condition:").arg(node), TextRole::body);
     sentence->setWordWrap(true);
     auto* remark = makeLabel(
         tr("Minimum, maximum, mean, standard deviation and magnitude count only the finite elements."),

@@ -38,16 +38,16 @@ Delta changed(const Graph& graph, const std::set<NodeId>& nodes, const std::stri
 std::string verbOf(const Breakpoint& breakpoint) {
     switch (breakpoint.kind) {
     case Breakpoint::Kind::before:
-        return "Stop before ";
+        return "Pause before ";
     case Breakpoint::Kind::after:
-        return "Stop after ";
+        return "Pause after ";
     case Breakpoint::Kind::nanOrInf:
-        return "Stop on NaN or inf of ";
+        return "Pause on NaN or inf of ";
     case Breakpoint::Kind::input:
     case Breakpoint::Kind::condition:
         break;
     }
-    return "Stop on a condition of ";
+    return "Pause on a condition of ";
 }
 
 } // namespace

@@ -63,9 +63,9 @@ public:
         for (const Edge& edge : m_after.edges())
             if (m_before.sourceOf(edge.to) == edge.from) compareDots(edge);
         lanes();
-        count(m_before.notes(), m_after.notes(), Words::tr("notes"));
-        count(m_before.frames(), m_after.frames(), Words::tr("modules"));
-        if (!(m_before.info() == m_after.info())) m_lines << Words::tr("~ title, policy or iterations");
+        count(m_before.notes(), m_after.notes(), Words::tr("note"), Words::tr("notes"));
+        count(m_before.frames(), m_after.frames(), Words::tr("module"), Words::tr("modules"));
+        compareInfo();
         if (m_lines.isEmpty() && !(m_before == m_after))
             m_lines << Words::tr("Only positions on the canvas differ.");
         return m_lines;
@@ -80,7 +80,7 @@ private:
             return;
         }
         QStringList changes = attributesChanged(*before, after);
-        if (before->name != after.name) changes << Words::tr("was %1").arg(toQt(before->name));
+        if (before->name != after.name) changes << Words::tr("renamed from %1").arg(toQt(before->name));
         if (before->op != after.op)
             changes << QStringLiteral("%1 → %2").arg(toQt(before->op), toQt(after.op));
         const QString from = where(m_before, before->lane);
@@ -92,7 +92,7 @@ private:
             QStringList stops;
             for (const Breakpoint& one : after.breakpoints) stops << breakpointText(one);
             changes << (stops.empty() ? Words::tr("no breakpoint")
-                                      : Words::tr("stops %1").arg(stops.join(Words::tr(" and "))));
+                                      : Words::tr("pauses %1").arg(stops.join(Words::tr(" and "))));
         }
         if (before->folded != after.folded)
             changes << (after.folded ? Words::tr("folded into a card") : Words::tr("unfolded to a card"));
@@ -130,13 +130,27 @@ private:
         }
     }
 
-    template <class T> void count(const Table<T>& before, const Table<T>& after, const QString& what) {
+    void compareInfo() {
+        const GraphInfo& was = m_before.info();
+        const GraphInfo& is = m_after.info();
+        if (was.title != is.title)
+            m_lines << Words::tr("~ title %1 → %2").arg(toQt(was.title), toQt(is.title));
+        if (was.description != is.description) m_lines << Words::tr("~ description");
+        if (was.policy != is.policy)
+            m_lines
+                << Words::tr("~ policy %1 → %2").arg(toQt(was.policy.toString()), toQt(is.policy.toString()));
+        if (was.iterations != is.iterations)
+            m_lines << Words::tr("~ iterations %1 → %2").arg(grouped(was.iterations), grouped(is.iterations));
+    }
+
+    template <class T>
+    void count(const Table<T>& before, const Table<T>& after, const QString& one, const QString& many) {
         const auto removed =
             std::count_if(before.begin(), before.end(), [&](const T& x) { return !after.find(x.id); });
         const auto added =
             std::count_if(after.begin(), after.end(), [&](const T& x) { return !before.find(x.id); });
-        if (removed > 0) m_lines << QStringLiteral("− %1 %2").arg(removed).arg(what);
-        if (added > 0) m_lines << QStringLiteral("+ %1 %2").arg(added).arg(what);
+        if (removed > 0) m_lines << QStringLiteral("− %1 %2").arg(removed).arg(removed == 1 ? one : many);
+        if (added > 0) m_lines << QStringLiteral("+ %1 %2").arg(added).arg(added == 1 ? one : many);
     }
 
     const Graph& m_before;

@@ -259,7 +259,7 @@ Delta collapseLane(const Graph& graph, LaneId lane, bool collapsed) {
     if (!before || before->collapsed == collapsed) return {};
     Lane after = *before;
     after.collapsed = collapsed;
-    return changeOf(*before, std::move(after), collapsed ? "Collapse lane " : "Open lane ");
+    return changeOf(*before, std::move(after), collapsed ? "Collapse lane " : "Expand lane ");
 }
 
 void openLanesOf(const Graph& graph, Delta& delta) {

@@ -49,7 +49,7 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
       m_problem(makeLabel({}, TextRole::body, QStringLiteral("error"))),
       m_buttons(new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel)) {
     setObjectName(QStringLiteral("learn"));
-    setWindowTitle(tr("Make it learn"));
+    setWindowTitle(tr("Add training to the graph"));
     const Graph& graph = document.graph();
     const Selection& selection = document.selection();
     // A selected node first, then losses by their name, then all others.
@@ -89,8 +89,8 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     m_steps->setRange(1, 1000000000);
     m_steps->setValue(1000);
     m_steps->setToolTip(
-        tr("Number of steps after the warm-up. With Step, the learning rate falls to a tenth after each "
-           "third of them. With Exponential, it has fallen to 1 % at the end."));
+        tr("Number of steps after the warm-up. Step divides the learning rate by 10 after each third of "
+           "these steps. Exponential lowers the learning rate to 1 % of its start value."));
     m_warmup->setRange(0, 1000000000);
     m_clip->setSpecialValueText(tr("Off"));
     m_problem->setWordWrap(true);
@@ -118,7 +118,7 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     layout->addLayout(form);
     layout->addWidget(m_problem);
     layout->addWidget(m_buttons);
-    m_buttons->button(QDialogButtonBox::Ok)->setText(tr("Make it learn"));
+    m_buttons->button(QDialogButtonBox::Ok)->setText(tr("Add training"));
     connect(m_buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
     connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(m_loss, &QComboBox::currentIndexChanged, this, &LearnDialog::listParameters);

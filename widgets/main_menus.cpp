@@ -113,8 +113,9 @@ void MainWindow::buildGraphMenu() {
     m_adds->fillNote(menu);
     menu.addSeparator();
     twb::addAction(menu, tr("S&implify"), QKeySequence(tr("Alt+Shift+I")), [this] { simplifyGraph(); })
-        ->setToolTip(
-            tr("Computes constants, removes nodes without effect, and replaces composed ops by one op."));
+        ->setToolTip(tr("Computes constants, removes nodes without effect, and replaces each group of "
+                        "composed ops with one "
+                        "op."));
     m_analysis->fill(*menu.addMenu(tr("A&nalyse")));
     m_learning->fill(*menu.addMenu(tr("&Training")));
     twb::addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")),

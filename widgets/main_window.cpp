@@ -168,11 +168,12 @@ void MainWindow::buildPanels() {
     history->setObjectName(QStringLiteral("history"));
     history->setAccessibleName(tr("Undo history"));
     history->setEmptyLabel(tr("As opened"));
-    history->setToolTip(tr("All changes since the graph was opened. Click one to go back or forward to it."));
+    history->setToolTip(
+        tr("Lists all changes since the graph was opened. Click one to go back or forward to it."));
     m_bottom->addPage(history, QStringLiteral("history"), tr("History"));
     auto* training = new TrainingPanel(m_document, m_training);
     m_bottom->addPage(training, QStringLiteral("training"), tr("Training"), training->controls());
-    connect(training, &TrainingPanel::learnRequested, this, [this] { m_learning->makeItLearn(); });
+    connect(training, &TrainingPanel::learnRequested, this, [this] { m_learning->addTraining(); });
     connect(training, &TrainingPanel::failed, this,
             [this](const QString& title, const QString& sentence) { m_editor->showError(title, sentence); });
     auto* breakpoints = new BreakpointsPanel(m_document, m_runs);

@@ -188,7 +188,7 @@ void ManualWindow::fillContents(const QString& words) {
         if (isPage) page = item;
     }
     if (m_contents->topLevelItemCount() == 0) {
-        auto* nothing = new QTreeWidgetItem({tr("No page has “%1”.").arg(words)});
+        auto* nothing = new QTreeWidgetItem({tr("No page contains “%1”.").arg(words)});
         nothing->setFlags(Qt::NoItemFlags);
         m_contents->addTopLevelItem(nothing);
     }

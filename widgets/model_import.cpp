@@ -26,11 +26,12 @@ std::shared_ptr<const QTemporaryDir> makeFolder() {
     cache.mkpath(QStringLiteral("models"));
     auto folder = std::make_shared<QTemporaryDir>(cache.filePath(QStringLiteral("models/XXXXXX")));
     if (!folder->isValid())
-        throw Error(ErrorCode::io, QCoreApplication::translate(
-                                       "MainWindow", "Cannot write the model's tensors to %1: %2. Free some "
-                                                     "space there, or make the folder writable.")
-                                       .arg(QDir::toNativeSeparators(folder->path()), folder->errorString())
-                                       .toStdString());
+        throw Error(ErrorCode::io,
+                    QCoreApplication::translate("MainWindow",
+                                                "Cannot write the model's tensors to %1: %2. Free some disk "
+                                                "space there, or make the folder writable.")
+                        .arg(QDir::toNativeSeparators(folder->path()), folder->errorString())
+                        .toStdString());
     return folder;
 }
 

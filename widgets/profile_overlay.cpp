@@ -25,11 +25,11 @@ QString OverlaidProfile::sentence() const {
     const QString profiler = toQt(overlay.profiler);
     const double share = overlay.opsNs > 0 ? double(overlay.matchedNs) / double(overlay.opsNs) : 0;
     const QString text =
-        Words::tr("%1: %2 measured %3 of %4 steps and %5 of %6 transfers; these steps take %7 % of the "
-                  "profile's op time")
+        Words::tr(
+            "%1: %3 of %4 steps and %5 of %6 transfers match ops of %2; the matched ops take %7 % of the "
+            "profile's op time")
             .arg(QFileInfo(file).fileName(),
-                 overlay.device.empty() ? profiler
-                                        : Words::tr("%1 on %2").arg(profiler, toQt(overlay.device)),
+                 overlay.device.empty() ? profiler : Words::tr("%1 (%2)").arg(profiler, toQt(overlay.device)),
                  grouped(qint64(overlay.matchedSteps())), grouped(qint64(overlay.steps)),
                  grouped(qint64(overlay.matchedTransfers)), grouped(qint64(overlay.transfers)))
             .arg(QString::number(100 * share, 'f', 0));
@@ -54,7 +54,7 @@ OverlaidProfile readOverlay(const RunRequest& request, const QString& file, cons
     }
     if (!out.analysis->mayRun())
         throw Error(ErrorCode::badGraph,
-                    "The graph has problems, so its steps are not known. Fix them, then try again.");
+                    "The graph has problems, so its steps are not known. Fix the problems, then try again.");
     const auto plan =
         std::make_shared<Plan>(*compile(request.graph, *out.analysis, request.devices, request.files,
                                         {.revision = request.revision, .policy = policy, .fuse = false}));

@@ -21,7 +21,7 @@ struct OverlaidProfile {
     bool isOfAnotherModel() const noexcept { return overlay.records.empty(); }
     /// Whether all steps and transfers of the graph, and all ops of the profile, are matched.
     bool isWhole() const noexcept;
-    /// "t.json: PyTorch's profiler on NVIDIA A100 measured 12 of 14 steps and 2 of 2 transfers, 93 % of …".
+    /// "t.json: 12 of 14 steps and 2 of 2 transfers match ops of PyTorch's profiler (NVIDIA A100); …".
     QString sentence() const;
 };
 

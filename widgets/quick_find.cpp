@@ -86,7 +86,7 @@ QuickFind::QuickFind(QWidget* parent)
     setProperty("role", QStringLiteral("pill"));
     setScope(Scope::all);
     setAccessibleName(tr("Search actions and nodes"));
-    setToolTip(tr("Search actions and nodes (Ctrl+Shift+P), or nodes alone (Ctrl+P)"));
+    setToolTip(tr("Searches actions and nodes (Ctrl+Shift+P), or nodes alone (Ctrl+P)."));
     addAction(icon(QStringLiteral("search"), Theme::current().secondaryText), QLineEdit::LeadingPosition);
     m_completer->setFilterMode(Qt::MatchContains);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);

@@ -54,8 +54,8 @@ void addDeviceChoices(QMenu& menu, const Document& document, Device device,
             {device, profile.id});
     }
     menu.addSeparator();
-    add(QObject::tr("This machine's %1").arg(toQt(device.toString())),
-        !document.devices().isSimulated(device), {device, ""});
+    add(QObject::tr("Real GPU (%1)").arg(toQt(device.toString())), !document.devices().isSimulated(device),
+        {device, ""});
 }
 
 RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
@@ -78,16 +78,16 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_run->setProperty("role", QStringLiteral("primary"));
     m_continuous->setObjectName(QStringLiteral("runContinuously"));
     m_continuous->setAccessibleName(tr("Run continuously"));
-    m_continuous->setToolTip(tr("Run until stopped (Ctrl+F5)"));
+    m_continuous->setToolTip(tr("Runs the graph until you stop it (Ctrl+F5)."));
     m_step->setObjectName(QStringLiteral("step"));
-    m_step->setToolTip(tr("Run the next step and stop after it (F10)"));
+    m_step->setToolTip(tr("Runs the next step, then pauses the run (F10)."));
     m_stop->setObjectName(QStringLiteral("stop"));
     m_stop->setAccessibleName(tr("Stop"));
-    m_stop->setToolTip(tr("Stop the run (Shift+F5)"));
+    m_stop->setToolTip(tr("Stops the run (Shift+F5)."));
     m_stop->setFixedWidth(36);
     m_iterations->setObjectName(QStringLiteral("iterations"));
     m_iterations->setAccessibleName(tr("Iterations"));
-    m_iterations->setToolTip(tr("Iterations per run"));
+    m_iterations->setToolTip(tr("Sets the number of iterations per run."));
     m_iterations->setRange(1, kMostIterations);
     m_iterations->setLocale(QLocale(QLocale::English));
     m_iterations->setGroupSeparatorShown(true);
@@ -97,8 +97,9 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_iterations->setFixedWidth(96);
     m_policy->setObjectName(QStringLiteral("policy"));
     m_policy->setAccessibleName(tr("Policy"));
-    m_policy->setToolTip(tr("Treat an operand on another device as an error (strict), copy it (implicit), or "
-                            "allow, log or disallow the copy by its direction (guard)."));
+    m_policy->setToolTip(
+        tr("Treats an operand on another device as an error (strict), copies it (implicit), or "
+           "allows, logs or disallows the copy by its direction (guard)."));
     m_policy->addItem(tr("Strict"), int(Policy::Kind::strict));
     m_policy->addItem(tr("Implicit"), int(Policy::Kind::implicit));
     m_policy->addItem(tr("Guard"), int(Policy::Kind::guard));
@@ -212,17 +213,19 @@ void RunBar::refreshDevices() {
     // More than two buttons do not fit; a single button then has one menu per device.
     const bool together = gpus.size() > 2;
     auto choose = [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); };
-    const auto makeButton = [&](const QString& text) {
+    const auto makeButton = [&](const QString& text, const QString& tip) {
         auto* button = new QPushButton(text);
         button->setProperty("role", QStringLiteral("menu"));
         button->setMenu(new QMenu(button));
         button->setFocusPolicy(Qt::TabFocus);
-        button->setToolTip(tr("Hardware for this lane: %1").arg(text));
+        button->setToolTip(tip);
         m_devices->addWidget(button);
         button->show(); // immediately, because fit() counts it
         return button;
     };
-    QPushButton* all = together ? makeButton(tr("%1 GPUs").arg(gpus.size())) : nullptr;
+    QPushButton* all =
+        together ? makeButton(tr("%1 GPUs").arg(gpus.size()), tr("Chooses the hardware for each GPU."))
+                 : nullptr;
     for (const Device device : gpus) {
         const QString name = toQt(device.toString());
         const QString what = QStringLiteral("%1: %2").arg(name, behind(m_document, device));
@@ -230,7 +233,7 @@ void RunBar::refreshDevices() {
             addDeviceChoices(*all->menu()->addMenu(what), m_document, device, choose);
             continue;
         }
-        QPushButton* button = makeButton(what);
+        QPushButton* button = makeButton(what, tr("Chooses the hardware for %1.").arg(name));
         button->setObjectName(QStringLiteral("device.") + name);
         button->setProperty("longText", what);
         button->setProperty("shortText", name);
@@ -245,7 +248,7 @@ void RunBar::refreshRun() {
     const bool stands = m_runs.isStopped();
     m_run->setEnabled(!running || stands);
     m_run->setText(stands ? tr("Continue") : tr("Run"));
-    m_run->setToolTip(stands ? tr("Continue to the next breakpoint (F5)") : tr("Run the graph (F5)"));
+    m_run->setToolTip(stands ? tr("Continues to the next breakpoint (F5).") : tr("Runs the graph (F5)."));
     m_continuous->setEnabled(!running);
     m_continuous->setVisible(!stands);
     m_step->setVisible(stands);

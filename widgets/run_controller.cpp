@@ -13,8 +13,13 @@ namespace twb {
 namespace {
 
 constexpr int kFrameMs = 16;
-/// "Until stopped": StepRecord counts iterations in 32 bits.
+/// Until the user stops the run: StepRecord counts iterations in 32 bits.
 constexpr std::int64_t kForever = std::numeric_limits<std::uint32_t>::max();
+
+QString iterationsText(std::int64_t count) {
+    return count == 1 ? RunController::tr("1 iteration")
+                      : RunController::tr("%1 iterations").arg(grouped(count));
+}
 
 } // namespace
 
@@ -62,7 +67,7 @@ void RunController::stop() {
     if (m_isFollowing) return leaveRequested();
     if (!m_isPreparing) return m_executor.cancel();
     m_preparer.drop();
-    m_sentence = tr("Run %1 was stopped before it started").arg(m_number);
+    m_sentence = tr("Run %1 cancelled before it started").arg(m_number);
     log(Severity::note, m_sentence);
     m_isPreparing = m_state.running = false;
     Q_EMIT frame();
@@ -138,7 +143,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
         return;
     }
     if (prepared.analysis.hasErrors())
-        log(Severity::warning, tr("Placeholders and their consumers do not run."));
+        log(Severity::warning, tr("Nodes with unknown ops (placeholders) and their consumers do not run."));
     options.breakpoints = breakpointsOf(m_document.graph()); // some may have changed since the preparation
     m_isPreparing = false;
     m_figures = std::make_shared<RunFigures>(prepared.plan);
@@ -165,13 +170,14 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
     m_state.stale = m_edited;
     m_ranWithTf32 = options.allowTf32;
-    m_sentence = m_continuous ? tr("Run %1: running until stopped").arg(m_number)
+    m_sentence = m_continuous ? tr("Run %1: running until you stop it").arg(m_number)
                               : tr("Run %1: running").arg(m_number);
-    const QString steps = grouped(qint64(prepared.plan->steps.size()));
-    log(Severity::note, m_continuous ? tr("Run %1 started: %2 steps, until stopped").arg(m_number).arg(steps)
-                                     : tr("Run %1 started: %2 steps, %3 iterations")
-                                           .arg(m_number)
-                                           .arg(steps, grouped(options.iterations)));
+    const auto count = qint64(prepared.plan->steps.size());
+    const QString steps = count == 1 ? tr("1 step") : tr("%1 steps").arg(grouped(count));
+    log(Severity::note,
+        m_continuous
+            ? tr("Run %1 started: %2, until you stop it").arg(m_number).arg(steps)
+            : tr("Run %1 started: %2, %3").arg(m_number).arg(steps, iterationsText(options.iterations)));
     if (m_ranWithTf32)
         log(Severity::note,
             tr("TF32 allowed: real GPUs may round the inputs of f32 matmul and convolution."));
@@ -331,14 +337,13 @@ void RunController::finish(RunResult result) {
                              ? tr("%1 modelled, %2 wall time")
                                    .arg(duration(double(result.clockNs)), duration(double(result.wallNs)))
                              : duration(double(result.wallNs));
-    const QString iterations =
-        result.iterations == 1 ? tr("1 iteration") : tr("%1 iterations").arg(grouped(result.iterations));
+    const QString iterations = iterationsText(result.iterations);
     switch (result.status) {
     case RunStatus::finished:
         m_sentence = tr("Run %1 finished: %2 in %3").arg(m_number).arg(iterations, time);
         break;
     case RunStatus::cancelled:
-        m_sentence = tr("Run %1 stopped after %2 in %3").arg(m_number).arg(iterations, time);
+        m_sentence = tr("Run %1 cancelled after %2, %3").arg(m_number).arg(iterations, time);
         break;
     case RunStatus::failed:
         m_sentence =

@@ -65,7 +65,7 @@ void RunController::standStill(RunStop stop) {
     m_stop = std::move(stop);
     m_lastCopy.reset();
     readProbes([this](PortRef output) { return tensor(output); });
-    log(Severity::note, tr("Run %1 stopped %2").arg(m_number).arg(stopSentence()));
+    log(Severity::note, tr("Run %1 paused %2").arg(m_number).arg(stopSentence()));
 }
 
 std::optional<Tensor> RunController::tensorAtStop(PortRef output) const {

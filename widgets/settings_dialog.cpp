@@ -68,7 +68,7 @@ struct General {
         threads->setSpecialValueText(Words::tr("All"));
         threads->setValue(settings::threads());
         threads->setFixedWidth(kFieldWidth);
-        threads->setToolTip(Words::tr("Number of CPU threads for runs. Takes effect after a restart."));
+        threads->setToolTip(Words::tr("Sets the number of CPU threads for runs, after a restart."));
         autosave->setObjectName(QStringLiteral("settingsAutosave"));
         autosave->setRange(1, kMostSeconds);
         autosave->setSuffix(Words::tr(" s"));
@@ -80,11 +80,11 @@ struct General {
         editor->setPlaceholderText(Words::tr("Same as desktop"));
         editor->setFixedWidth(kFieldWidth);
         editor->setToolTip(
-            Words::tr("Command that opens a line of an imported program, such as: code -g %f:%l"));
+            Words::tr("Sets the command that opens a line of an imported program, such as: code -g %f:%l"));
         simplify->setObjectName(QStringLiteral("settingsSimplify"));
         simplify->setChecked(settings::simplifiesImports());
-        simplify->setToolTip(Words::tr("Computes constants and recognises ops that the model writes as "
-                                       "several ones. Undo gives the graph of the model."));
+        simplify->setToolTip(Words::tr("Computes constants and replaces composed ops, such as a layer norm, "
+                                       "with one op. Undo restores the imported graph."));
         restore->setObjectName(QStringLiteral("settingsRestore"));
         restore->setChecked(settings::restoresSession());
         auto* form = new QFormLayout(page);
@@ -94,7 +94,7 @@ struct General {
         form->setFieldGrowthPolicy(QFormLayout::FieldsStayAtSizeHint);
         form->addRow(Words::tr("&Theme"), theme);
         form->addRow(Words::tr("&Policy of new graphs"), policy);
-        form->addRow(Words::tr("Simulate missing &GPU as"), profile);
+        form->addRow(Words::tr("Simulate a missing &GPU as"), profile);
         form->addRow(Words::tr("CPU t&hreads (after restart)"), threads);
         form->addRow(Words::tr("&Autosave after"), autosave);
         form->addRow(Words::tr("&Editor for source lines"), editor);

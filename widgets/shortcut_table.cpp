@@ -1,5 +1,6 @@
 #include "widgets/shortcut_table.h"
 
+#include "widgets/actions/menu_action.h"
 #include "widgets/labels.h"
 
 #include <QAction>
@@ -59,8 +60,7 @@ ShortcutTable::ShortcutTable(QWidget* parent)
 }
 
 void ShortcutTable::add(const QAction& action, const QKeySequence& standard) {
-    QString text = action.text();
-    text.remove(QLatin1Char('&')).remove(QStringLiteral("…"));
+    const QString text = pathOf(action).remove(QStringLiteral("…"));
     m_rows.push_back({text, standard, action.shortcut()});
     m_list->addTopLevelItem(new QTreeWidgetItem({text, textOf(action.shortcut())}));
 }

@@ -76,7 +76,7 @@ StartPage::StartPage(std::shared_ptr<const ProfileLibrary> profiles, QWidget* pa
     auto* words = new QVBoxLayout;
     words->setSpacing(4);
     words->addWidget(makeLabel(tr("Tensor Workbench"), TextRole::laneTitle));
-    words->addWidget(makeLabel(tr("Where does this tensor live, and what did it cost to get it there?"),
+    words->addWidget(makeLabel(tr("Which device holds each tensor, and what does each transfer cost?"),
                                TextRole::body, QStringLiteral("secondary")));
     head->addLayout(words, 1);
     head->addWidget(open);

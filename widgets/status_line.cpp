@@ -85,15 +85,16 @@ void StatusLine::refreshRun() {
         m_dot->setState(m_runs.isStopped() ? Dot::stale : Dot::running);
         m_progress->setRange(0, m_runs.total() > 0 ? 1000 : 0);
         if (m_runs.total() > 0) m_progress->setValue(int(1000 * m_runs.done() / m_runs.total()));
+        const std::int64_t done = m_runs.done();
+        const std::int64_t total = m_runs.total();
+        const QString count = total > 0 ? tr("%1 of %2").arg(grouped(done), grouped(total)) : grouped(done);
         m_sentence->setText(
-            m_runs.total() > 0
-                ? tr("Run %1: %2 of %3 iterations")
-                      .arg(m_runs.runNumber())
-                      .arg(grouped(m_runs.done()), grouped(m_runs.total()))
-                : tr("Run %1: %2 iterations").arg(m_runs.runNumber()).arg(grouped(m_runs.done())));
+            ((total > 0 ? total : done) == 1 ? tr("Run %1: %2 iteration") : tr("Run %1: %2 iterations"))
+                .arg(m_runs.runNumber())
+                .arg(count));
         if (m_runs.isFollowing()) m_sentence->setText(m_runs.sentence());
         if (m_runs.isStopped())
-            m_sentence->setText(tr("Run %1 stopped %2").arg(m_runs.runNumber()).arg(m_runs.stopSentence()));
+            m_sentence->setText(tr("Run %1 paused %2").arg(m_runs.runNumber()).arg(m_runs.stopSentence()));
         m_fresh->setText(state.stale ? tr("edited since the run started ·") : QString());
         return;
     }

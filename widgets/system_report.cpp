@@ -72,7 +72,7 @@ void showAbout(const DeviceMap& devices, QWidget* parent) {
     dialog.setWindowTitle(Words::tr("About Tensor Workbench"));
     dialog.resize(560, 420);
     auto* licence =
-        makeLabel(Words::tr("Where tensors live, and what it costs to move them.\n"
+        makeLabel(Words::tr("Which device holds each tensor, and what each transfer costs.\n"
                             "Free software under the GNU General Public License, version 3 or later."),
                   TextRole::body, QStringLiteral("secondary"));
     auto* report = new QPlainTextEdit(systemReport(devices));

@@ -67,9 +67,9 @@ private Q_SLOTS:
         hand.key(Qt::Key_B);
         QCOMPARE(stopsOf(hand, line.root), "after");
         QCOMPARE(hand.undoSteps(), 1);
-        QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Stop after root"));
+        QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Pause after root"));
         QVERIFY(hand.shape(line.root).stops.present);
-        QVERIFY(action(*hand.window, QStringLiteral("Stop after the node"))->isChecked());
+        QVERIFY(action(*hand.window, QStringLiteral("Pause after the node"))->isChecked());
         hand.key(Qt::Key_B, Qt::ShiftModifier);
         QCOMPARE(stopsOf(hand, line.root), "before; after"); // side by side
         hand.key(Qt::Key_B);
@@ -213,7 +213,7 @@ private Q_SLOTS:
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
         QCOMPARE(hand.document.selection().nodes, (std::set{line.root}));
-        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stopped here")));
+        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("paused here")));
         // A row selects its node; Delete removes the breakpoint, not the node.
         clickRow(*table, 1);
         table->setFocus();
@@ -268,11 +268,11 @@ private Q_SLOTS:
         QVERIFY(waitForStop(hand));
         QVERIFY2(status(hand).contains(QLatin1String("before root, iteration 1: max of an input is 10")),
                  qPrintable(status(hand)));
-        QVERIFY(table->model()->index(0, 3).data().toString().contains(QLatin1String("stopped here")));
+        QVERIFY(table->model()->index(0, 3).data().toString().contains(QLatin1String("paused here")));
         QVERIFY(table->model()->index(1, 3).data().toString().isEmpty());
         hand.key(Qt::Key_F5);
         QVERIFY(waitForStop(hand));
-        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("stopped here")));
+        QVERIFY(table->model()->index(1, 3).data().toString().contains(QLatin1String("paused here")));
         table->setFocus();
         table->selectRow(1);
         QTest::keyClick(table, Qt::Key_Delete);

@@ -167,6 +167,22 @@ private Q_SLOTS:
                  QStringList{QStringLiteral("Only positions on the canvas differ.")});
         QVERIFY(differenceOf(moved, moved).isEmpty());
     }
+
+    void theChangedSettingsOfAGraphAreNamed() {
+        Graph after = before();
+        GraphInfo info = after.info();
+        info.policy = Policy::implicit;
+        info.iterations = 1000;
+        DeltaBuilder builder(after, "change");
+        builder.setInfo(info);
+        Node x = *after.findByName("x");
+        x.name = "y";
+        builder.change(x);
+        after.apply(builder.take());
+        QCOMPARE(differenceOf(before(), after), (QStringList{QStringLiteral("~ y: renamed from x"),
+                                                             QStringLiteral("~ policy strict → implicit"),
+                                                             QStringLiteral("~ iterations 1 → 1,000")}));
+    }
 };
 
 TWB_GUI_TEST_MAIN(TestFileWatch)

@@ -115,7 +115,7 @@ private Q_SLOTS:
             QVERIFY(!answer.question().isEmpty());
             QVERIFY(hand.graph() == g.graph);
         }
-        const ChoiceAnswer answer("Delete the nodes");
+        const ChoiceAnswer answer("Delete the items");
         removeLaneAtHand(hand);
         QVERIFY(!answer.question().isEmpty());
         QCOMPARE(hand.graph().nodes().size(), std::size_t(2));

@@ -89,7 +89,7 @@ private Q_SLOTS:
         Reviewer accepts(true);
         press(*window, Qt::Key_Period, Qt::ControlModifier | Qt::ShiftModifier);
         QCOMPARE(accepts.rows, QStringList{QStringLiteral("Move images to cuda:0|–|–")});
-        QVERIFY(accepts.text.contains(QStringLiteral("Modelled")));
+        QVERIFY(accepts.text.contains(QStringLiteral("The times are modelled")));
         QVERIFY(!window->document().analysis().hasErrors());
         window->document().undoStack().undo(); // one undo step
         QCOMPARE(window->document().analysis().errorCount(), std::size_t(5));
@@ -222,7 +222,7 @@ private Q_SLOTS:
             press(*window, Qt::Key_W, Qt::ControlModifier | Qt::AltModifier);
             QVERIFY(reads.seen);
             QCOMPARE(reads.rows.size(), qsizetype(1 + window->document().profiles().all().size()));
-            QVERIFY(reads.text.contains(QStringLiteral("Modelled")));
+            QVERIFY(reads.text.contains(QStringLiteral("The times are modelled")));
         }
         window->document().setGraph(brokenGraph(), {}, {});
         Reviewer reads(false);

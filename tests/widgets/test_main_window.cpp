@@ -10,6 +10,7 @@
 #include <QAction>
 #include <QCheckBox>
 #include <QClipboard>
+#include <QCompleter>
 #include <QDropEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -39,6 +40,7 @@ private Q_SLOTS:
     void themeSwitches();
     void deviceChoiceChangesWhatStandsBehind();
     void quickFindSelectsANode();
+    void quickFindNamesTheSubmenu();
     void everyControlHasAName();
 };
 
@@ -260,6 +262,20 @@ void TestMainWindow::quickFindSelectsANode() {
     const NodeId wanted = window->document().graph().findByName("fc2.weight")->id;
     QVERIFY(QTest::qWaitFor([&] { return window->document().selection().nodes.contains(wanted); }, 2000));
     QVERIFY(field->text().isEmpty());
+}
+
+/// "By time" alone does not say what it does.
+void TestMainWindow::quickFindNamesTheSubmenu() {
+    const auto window = makeWindow();
+    auto* field = find<QLineEdit>(*window, "quickFind");
+    QApplication::setActiveWindow(window.get());
+    field->setFocus(Qt::ShortcutFocusReason);
+    QTest::keyClicks(field, QStringLiteral("by time"));
+    QCOMPARE(field->completer()->currentCompletion(), QStringLiteral("Heat ▸ By time"));
+    field->clear();
+    QTest::keyClicks(field, QStringLiteral("zoom to fit")); // an entry of the View menu itself
+    QVERIFY2(!field->completer()->currentCompletion().contains(QStringLiteral("▸")),
+             qPrintable(field->completer()->currentCompletion()));
 }
 
 /// Every widget that takes the focus has an accessible name.

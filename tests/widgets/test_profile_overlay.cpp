@@ -73,7 +73,7 @@ private Q_SLOTS:
         QVERIFY(relu.ns > 0 && relu.modelled);
         QCOMPARE(relu.modelledNs, 0.0);
         const QString status = window->findChild<QLabel*>(QStringLiteral("status"))->text();
-        QVERIFY2(status.contains(QStringLiteral("ONNX Runtime measured")), qPrintable(status));
+        QVERIFY2(status.contains(QStringLiteral("match ops of ONNX Runtime")), qPrintable(status));
         QVERIFY(window->findChild<NoticeBar*>()->isVisible());
         QVERIFY(
             toJson(runs.overlaid()->overlay, "t", runs.report()).find("\"measured_by\": \"ONNX Runtime\"") !=
@@ -157,7 +157,7 @@ private Q_SLOTS:
         action(*window, QStringLiteral("Unmatched in overlay…"))->trigger();
         QVERIFY(isSeen);
         const QString copied = QApplication::clipboard()->text();
-        QVERIFY2(copied.startsWith(QStringLiteral("name\tin\t")), qPrintable(copied));
+        QVERIFY2(copied.startsWith(QStringLiteral("name\tsource\t")), qPrintable(copied));
         QCOMPARE(copied.count(QLatin1Char('\n')), 4);
     }
 
@@ -167,7 +167,7 @@ private Q_SLOTS:
         BoxAnswer answer(QMessageBox::Ok);
         overlay(*window, sourcePath("tests/data/traces/h100-bert-small-inference.json.gz"));
         QVERIFY(answer.answered());
-        QCOMPARE(answer.text(), QStringLiteral("The profile is not of this graph"));
+        QCOMPARE(answer.text(), QStringLiteral("The profile belongs to another graph"));
         QVERIFY2(answer.detail().contains(QStringLiteral("0 of 4 steps and 0 of 2 transfers")),
                  qPrintable(answer.detail()));
         QVERIFY(!window->runs().overlaid() && !window->runs().figures());

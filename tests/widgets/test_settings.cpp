@@ -144,7 +144,8 @@ private Q_SLOTS:
         });
         openSettings(hand);
         QVERIFY(answer.answered());
-        QVERIFY2(refusal.contains(QLatin1String("Make module from selection")), qPrintable(refusal));
+        QVERIFY2(refusal.contains(QStringLiteral("Module ▸ Make module from selection")),
+                 qPrintable(refusal));
         hand.click(hand.middle(hand.node("x")->id));
         hand.key(Qt::Key_D, Qt::ControlModifier);
         QCOMPARE(hand.undoSteps(), 0);

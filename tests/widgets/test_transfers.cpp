@@ -95,8 +95,7 @@ private Q_SLOTS:
         }
         QVERIFY2(sum > 10 && sum < 200, qPrintable(QString::number(sum)));
         bench.key(Qt::Key_5);
-        QCOMPARE(bench.plot.unitText(),
-                 QStringLiteral("ms, all copies so far · modelled · dashed: predicted"));
+        QCOMPARE(bench.plot.unitText(), QStringLiteral("ms, cumulative · modelled · dashed: predicted"));
         // The final total equals the ledger's.
         for (int row = 0; row < 2; ++row) {
             const std::optional<QPointF> last = bench.plot.pixelOf(row, 19);

@@ -75,7 +75,7 @@ void AnalysisActions::fill(QMenu& menu) {
     addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
-    addAction(menu, tr("Policy &lens…"), QKeySequence(tr("Ctrl+Alt+J")), [this] {
+    addAction(menu, tr("&Compare policies…"), QKeySequence(tr("Ctrl+Alt+J")), [this] {
         showPolicyLens();
     })->setToolTip(tr("Lists the edges that fail or cause a copy under each policy."));
     QAction* pin =
@@ -102,17 +102,17 @@ void AnalysisActions::reviewFixes() {
     ReviewDialog::Content content;
     content.title = tr("Fix all mismatches");
     content.sentence = tr("These changes fix all device mismatches and minimise the predicted time.");
-    content.columns = {tr("change"), tr("bytes per iteration"), tr("modelled")};
+    content.columns = {tr("change"), tr("bytes per iteration"), tr("time, modelled")};
     for (const Fix& fix : set.fixes)
         content.rows.push_back(
             {fixText(fix), fix.price.bytes ? toQt(formatExactBytes(fix.price.bytes)) : QStringLiteral("–"),
              fix.price.ns > 0 ? ms(fix.price.ns) : QStringLiteral("–")});
     content.remark =
         tr("The steps and copies of an iteration take %1 in total; with a To on each mismatched edge, they "
-           "would take %2. %3. Modelled %4.")
+           "would take %2. %3. The times are modelled %4.")
             .arg(ms(set.ns), ms(set.insertingNs),
-                 set.isExact ? tr("No set of fixes has a smaller sum")
-                             : tr("No set of fixes has a sum below %1").arg(ms(set.atLeastNs)),
+                 set.isExact ? tr("No set of fixes has a smaller total time")
+                             : tr("No set of fixes has a total time below %1").arg(ms(set.atLeastNs)),
                  toQt(sourcesOf(m_document.devices())));
     content.apply = tr("Apply");
     if (ReviewDialog(content, &m_window).exec() != QDialog::Accepted) return;
@@ -149,17 +149,20 @@ void AnalysisActions::reviewPlacement() {
         content.title = tr("Propose placement");
         content.sentence = tr("An iteration would take %1 instead of %2 (modelled). Pinned nodes stay.")
                                .arg(ms(then.iterationNs), ms(now.iterationNs));
-        content.columns = {tr("move"), tr("copies"), tr("steps"), tr("total, modelled")};
+        content.columns = {tr("move"), tr("copies, change"), tr("step time, change"),
+                           tr("total time, change")};
         for (const PlacementMove& move : proposal.moves) {
             const auto change = [](double ns) { return withSign(ns, ms(std::abs(ns))); };
             content.rows.push_back({toQt(move.reason), withSign(move.copies, grouped(std::abs(move.copies))),
                                     change(move.stepNs), change(move.stepNs + move.copyNs)});
         }
         content.remark =
-            tr("Sum of all steps and copies: %1 now, %2 after the moves. %3. Modelled %4.")
+            tr("Total time of all steps and copies: %1 now, %2 after the moves. %3. The times are modelled "
+               "%4.")
                 .arg(ms(proposal.nsNow), ms(proposal.ns),
-                     proposal.isExact ? tr("No placement has a smaller sum")
-                                      : tr("No placement has a sum below %1").arg(ms(proposal.atLeastNs)),
+                     proposal.isExact
+                         ? tr("No placement has a smaller total time")
+                         : tr("No placement has a total time below %1").arg(ms(proposal.atLeastNs)),
                      toQt(now.sources));
         if (!then.fits())
             content.remark += QLatin1Char(' ') + tr("This placement exceeds the devices' memory.");
@@ -219,7 +222,7 @@ void AnalysisActions::showWhatIf() {
         });
         content.remark = tr("Iteration: time per iteration in a long run. Latency: time of a single "
                             "iteration. Transfers and "
-                            "launches: shares of the latency. Modelled %1.")
+                            "launches: shares of the latency. The times are modelled %1.")
                              .arg(toQt(now.sources));
         ReviewDialog(content, &m_window).exec();
     });
@@ -259,7 +262,7 @@ void AnalysisActions::showPolicyLens() {
         return;
     }
     ReviewDialog::Content content;
-    content.title = tr("Policy lens");
+    content.title = tr("Compare policies");
     content.sentence = tr("Edges with an operand on another device, and their result under each policy.");
     content.columns = {tr("edge")};
     QStringList sums;
@@ -268,11 +271,17 @@ void AnalysisActions::showPolicyLens() {
         const auto failing = std::count_if(lens.edges.begin(), lens.edges.end(), [](const auto& entry) {
             return entry.second == AnalysisActions::tr("fails");
         });
-        sums << (failing > 0
-                     ? tr("%1: fails on %2 of %3").arg(lens.name).arg(failing).arg(edges.size())
-                     : tr("%1: %2 per iteration, %3")
-                           .arg(lens.name, lens.copies == 1 ? tr("1 copy") : tr("%1 copies").arg(lens.copies),
-                                ms(lens.ns)));
+        if (failing > 0)
+            sums << (failing == 1 ? tr("%1: %2 of %3 fails") : tr("%1: %2 of %3 fail"))
+                        .arg(lens.name)
+                        .arg(failing)
+                        .arg(edges.size() == 1 ? tr("1 edge") : tr("%1 edges").arg(edges.size()));
+        else
+            sums << (lens.copies == 1 ? tr("%1: %2 copy per iteration takes %3")
+                                      : tr("%1: %2 copies per iteration take %3"))
+                        .arg(lens.name)
+                        .arg(lens.copies)
+                        .arg(ms(lens.ns));
     }
     for (const Edge& edge : edges) {
         QStringList row{toQt(labelOf(graph, edge.from.node)) + QStringLiteral(" → ") +

@@ -30,9 +30,9 @@ void BreakpointActions::fill(QMenu& menu) {
     };
     using Kind = Breakpoint::Kind;
     const std::tuple<Kind, QString, QString> kinds[] = {
-        {Kind::after, tr("Stop &after the node"), tr("B")},
-        {Kind::before, tr("Stop &before the node"), tr("Shift+B")},
-        {Kind::nanOrInf, tr("Stop on &NaN or inf"), tr("Ctrl+Alt+Q")}};
+        {Kind::after, tr("Pause &after the node"), tr("B")},
+        {Kind::before, tr("Pause &before the node"), tr("Shift+B")},
+        {Kind::nanOrInf, tr("Pause on &NaN or inf"), tr("Ctrl+Alt+Q")}};
     for (const auto& [kind, text, shortcut] : kinds) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), toggles(kind));
         action->setCheckable(true);
@@ -41,7 +41,7 @@ void BreakpointActions::fill(QMenu& menu) {
         if (kind != Kind::nanOrInf) keepOnCanvas(*action, m_canvas);
     }
     QAction* condition =
-        addAction(menu, tr("Stop on a &condition…"), QKeySequence(tr("Alt+Shift+B")), [this] {
+        addAction(menu, tr("Pause on a &condition…"), QKeySequence(tr("Alt+Shift+B")), [this] {
             const std::set<NodeId>& nodes = m_document.selection().nodes;
             if (!nodes.empty()) askForCondition(std::vector<NodeId>(nodes.begin(), nodes.end()));
         });

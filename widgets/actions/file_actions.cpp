@@ -204,7 +204,7 @@ bool FileActions::mayDiscard() {
     QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                     tr("Save the changes to %1?").arg(m_document.title()),
                     QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, &m_window);
-    box.setInformativeText(tr("Unsaved changes will be lost."));
+    box.setInformativeText(tr("If you do not save, the changes are lost."));
     dress(box, Severity::note);
     box.setDefaultButton(QMessageBox::Save);
     switch (box.exec()) {
@@ -241,9 +241,12 @@ bool FileActions::offerTensors(const QString& path) {
     for (const QString& file : filesRead(m_document))
         if (from.exists(file) && !to.exists(file)) missing << file;
     if (missing.isEmpty()) return true;
-    QMessageBox box(QMessageBox::NoIcon, tr("Copy the tensor files?"),
-                    tr("The graph reads %1 tensor files that are not in the new folder.").arg(missing.size()),
-                    QMessageBox::Cancel, &m_window);
+    QMessageBox box(
+        QMessageBox::NoIcon, tr("Copy the tensor files?"),
+        missing.size() == 1
+            ? tr("The graph reads 1 tensor file that is not in the new folder.")
+            : tr("The graph reads %1 tensor files that are not in the new folder.").arg(missing.size()),
+        QMessageBox::Cancel, &m_window);
     box.setInformativeText(tr("The saved graph needs them to run."));
     dress(box, Severity::note);
     const QPushButton* copy = box.addButton(tr("Copy"), QMessageBox::AcceptRole);

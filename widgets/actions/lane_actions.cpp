@@ -29,7 +29,7 @@ void LaneActions::fillAddMenu(QMenu& menu) {
     m_addMenu = &menu;
     addAction(menu, tr("cpu lane"), QKeySequence(tr("Ctrl+Alt+C")),
               [this] { m_editor.edit(addLane(m_document.graph(), Device::cpu())); });
-    addAction(menu, tr("Next cuda lane"), QKeySequence(tr("Ctrl+Alt+G")),
+    addAction(menu, tr("New cuda lane"), QKeySequence(tr("Ctrl+Alt+G")),
               [this] { m_editor.edit(addLane(m_document.graph(), nextGpu(m_document.graph()))); });
     addAction(menu, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")),
               [this] { m_editor.edit(addLane(m_document.graph(), Device::automatic())); });
@@ -65,7 +65,7 @@ void LaneActions::fillLaneMenu(QMenu& menu) {
         [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
     add(tr("Move &down"), tr("Ctrl+Alt+PgDown"),
         [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
-    add(tr("C&ollapse or open"), tr("Ctrl+Alt+Z"), [this] {
+    add(tr("C&ollapse or expand"), tr("Ctrl+Alt+Z"), [this] {
         if (const Lane* lane = m_document.graph().find(laneAtHand()))
             m_editor.edit(collapseLane(m_document.graph(), lane->id, !lane->collapsed));
     });
@@ -139,10 +139,10 @@ void LaneActions::askAndRemove(LaneId id) {
             // Two lanes may have the same text.
             choices << tr("To lane %1: %2").arg(number).arg(laneText(other));
         }
-        choices << tr("Delete the nodes");
+        choices << tr("Delete the items");
         bool ok = false;
         const QString question = count == 1
-                                     ? tr("Move the one item on %1 to:").arg(laneText(*lane))
+                                     ? tr("Move the item on %1 to:").arg(laneText(*lane))
                                      : tr("Move the %2 items on %1 to:").arg(laneText(*lane)).arg(count);
         const QString chosen =
             QInputDialog::getItem(&m_window, tr("Remove lane"), question, choices, 0, false, &ok);
@@ -180,7 +180,7 @@ void LaneActions::showHeaderMenu(LaneId id, QPoint at) {
         addDeviceChoices(*behind, m_document, device,
                          [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); });
     }
-    menu.addAction(lane->collapsed ? tr("Open lane") : tr("Collapse lane"), this,
+    menu.addAction(lane->collapsed ? tr("Expand lane") : tr("Collapse lane"), this,
                    [this, id, collapsed = lane->collapsed] {
                        m_editor.edit(collapseLane(m_document.graph(), id, !collapsed));
                    });

@@ -14,6 +14,17 @@ QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcu
     return action;
 }
 
+QString pathOf(const QAction& action) {
+    QString path = action.text();
+    for (QObject* at : action.associatedObjects())
+        if (const auto* menu = qobject_cast<const QMenu*>(at)) {
+            for (; const auto* outer = qobject_cast<const QMenu*>(menu->parent()); menu = outer)
+                path = menu->title() + QStringLiteral(" ▸ ") + path;
+            break; // a context menu may show the action, too
+        }
+    return path.remove(QLatin1Char('&'));
+}
+
 void keepOnCanvas(QAction& action, CanvasWidget& canvas) {
     action.setShortcutContext(Qt::WidgetShortcut);
     canvas.addAction(&action);

@@ -47,9 +47,7 @@ std::vector<QuickFind::Item> Navigation::findable(QuickFind::Scope scope) {
             if (action->menu() || action->isSeparator() || !action->isEnabled() || action->text().isEmpty())
                 continue;
             if (!action->property("findable").toBool()) continue;
-            QString text = action->text();
-            items.push_back({text.remove(QLatin1Char('&')),
-                             action->shortcut().toString(QKeySequence::NativeText),
+            items.push_back({pathOf(*action), action->shortcut().toString(QKeySequence::NativeText),
                              [action] { action->trigger(); }});
         }
     }

@@ -46,8 +46,10 @@ void NodeActions::fillNodeActions(QMenu& menu) {
     m_disable = addAction(menu, tr("Disa&ble"), QKeySequence(tr("M")), [this] {
         m_editor.edit(toggleDisabled(m_document.graph(), m_document.selection()));
     });
-    m_disable->setToolTip(tr("A disabled node does not run. Its consumers read its first input with "
-                             "the dtype and shape of its output; if there is none, they do not run."));
+    m_disable->setToolTip(
+        tr("The run skips the node. Its consumers read the first of the node's inputs that has the "
+           "dtype and shape of the node's output. Without such an input, the consumers do not "
+           "run."));
     keepOnCanvas(*m_disable, m_canvas);
     connect(&m_document, &Document::changed, this, &NodeActions::refresh);
     for (const auto signal : {&Document::reset, &Document::selectionChanged})

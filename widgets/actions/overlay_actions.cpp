@@ -30,10 +30,11 @@ OverlayActions::OverlayActions(Document& document, RunController& runs, GraphEdi
 void OverlayActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
     m_open = addAction(menu, tr("O&verlay profile…"), QKeySequence(tr("Ctrl+Shift+O")), [this] { choose(); });
-    m_open->setToolTip(tr("Shows the times that PyTorch's profiler or ONNX Runtime measured on this graph."));
+    m_open->setToolTip(tr("Shows the measured times of a PyTorch or ONNX Runtime profile on the graph."));
     m_list = addAction(menu, tr("&Unmatched in overlay…"), QKeySequence(tr("Ctrl+Shift+J")),
                        [this] { listUnmatched(); });
-    m_list->setToolTip(tr("Lists the steps without a measured time, and the profile's other ops."));
+    m_list->setToolTip(
+        tr("Lists the steps without a measured time, and the ops of the profile that match no step."));
     m_remove = addAction(menu, tr("Re&move overlay"), QKeySequence(tr("Ctrl+Alt+Shift+O")),
                          [this] { m_runs.removeOverlay(); });
     m_remove->setToolTip(tr("Shows modelled times again."));
@@ -73,7 +74,7 @@ void OverlayActions::open(const QString& file) {
         if (!isRead) return;
         if (profile.isOfAnotherModel())
             return m_editor.showError(
-                tr("The profile is not of this graph"),
+                tr("The profile belongs to another graph"),
                 tr("%1. No time is shown. Open the graph that was profiled, or choose another profile.")
                     .arg(profile.sentence()));
         m_runs.overlay(std::move(profile));
@@ -98,7 +99,7 @@ void OverlayActions::listUnmatched() {
     ReviewDialog::Content content;
     content.title = tr("Unmatched in overlay");
     content.sentence = profile->sentence() + QLatin1Char('.');
-    content.columns = {tr("name"), tr("in"), tr("count"), tr("total"), tr("modelled")};
+    content.columns = {tr("name"), tr("source"), tr("count"), tr("measured time"), tr("modelled time")};
     const QString none = QStringLiteral("–");
     const auto addStep = [&](const Step& step) {
         content.rows.push_back({toQt(step.label), tr("graph"), none, none, toQt(formatMs(step.predictedNs))});
@@ -116,9 +117,9 @@ void OverlayActions::listUnmatched() {
     for (const auto& [name, other] : others)
         content.rows.push_back({toQt(name), tr("profile"), grouped(qint64(other.count)),
                                 toQt(formatMs(double(other.ns))), none});
-    content.remark =
-        tr("A step matches an op of the profile by name, or by op, shape, source line and order. The profile "
-           "must have as many of these ops as the graph has steps, or a multiple of that number.");
+    content.remark = tr(
+        "A step matches an op of the profile by name, or by op, shape, source line and order. The number of "
+        "equal ops in the profile must be the number of equal steps in the graph, or a multiple of it.");
     ReviewDialog(content, &m_window).exec();
 }
 

@@ -72,7 +72,7 @@ void RunActions::fillGuardMenu(QMenu& menu) {
                                 std::pair{Policy::Direction::deviceToHost, tr("&Device to host")},
                                 std::pair{Policy::Direction::deviceToDevice, tr("Device to device")}};
     const std::array actions{std::pair{Policy::Action::allow, tr("&Allow")},
-                             std::pair{Policy::Action::log, tr("&Log")},
+                             std::pair{Policy::Action::log, tr("&Log copy")},
                              std::pair{Policy::Action::disallow, tr("D&isallow")}};
     for (const auto& [direction, title] : directions) {
         QMenu& choices = *menu.addMenu(title);

@@ -31,7 +31,7 @@ TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, Graph
     : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
 
 void TrainingActions::fill(QMenu& menu) {
-    addAction(menu, tr("&Make it learn…"), QKeySequence(tr("Ctrl+Alt+Shift+B")), [this] { makeItLearn(); });
+    addAction(menu, tr("&Add training…"), QKeySequence(tr("Ctrl+Alt+Shift+B")), [this] { addTraining(); });
     addAction(menu, tr("Mixed precision with &bf16"), QKeySequence(tr("Ctrl+Alt+Shift+P")),
               [this] { mix(DType::bf16); });
     addAction(menu, tr("Mixed precision with &f16"), QKeySequence(tr("Ctrl+Alt+Shift+F")),
@@ -41,14 +41,14 @@ void TrainingActions::fill(QMenu& menu) {
     addAction(menu, tr("&Remove training"), QKeySequence(tr("Ctrl+Alt+Shift+L")), [this] { remove(); });
 }
 
-void TrainingActions::makeItLearn() {
+void TrainingActions::addTraining() {
     if (trainingOf(m_document.graph())) {
-        m_editor.say(tr("The graph already has a training. Remove it first."), Severity::warning);
+        m_editor.say(tr("The graph already has a training module. Remove it first."), Severity::warning);
         return;
     }
     LearnDialog dialog(m_document, &m_window);
     if (dialog.exec() != QDialog::Accepted) return;
-    m_editor.attempt(tr("Cannot make the graph learn"), [&] {
+    m_editor.attempt(tr("Cannot add training"), [&] {
         m_editor.edit(makeTraining(m_document.graph(), m_document.devices(), m_document.files().get(),
                                    dialog.loss(), dialog.parameters(), dialog.optimizer()));
     });
@@ -57,7 +57,7 @@ void TrainingActions::makeItLearn() {
 void TrainingActions::mix(DType low) {
     const std::optional<Training> training = trainingOf(m_document.graph());
     if (!training) {
-        m_editor.say(tr("The graph has no training: choose Make it learn first."), Severity::warning);
+        m_editor.say(tr("The graph has no training module. Choose Add training first."), Severity::warning);
         return;
     }
     m_editor.attempt(tr("Cannot use mixed precision"), [&] {
@@ -70,7 +70,7 @@ void TrainingActions::mix(DType low) {
 
 void TrainingActions::remove() {
     Delta delta = removeTraining(m_document.graph());
-    if (delta.empty()) return m_editor.say(tr("The graph has no training."));
+    if (delta.empty()) return m_editor.say(tr("The graph has no training module."));
     m_editor.edit(std::move(delta));
 }
 
@@ -80,7 +80,7 @@ bool TrainingActions::goToPartner(NodeId node) {
 
 void TrainingActions::goToPartners() {
     if (!show({partnersOf(m_document.graph(), m_document.selection().nodes), {}, {}}))
-        m_editor.say(tr("Select a node of the backward pass, or one whose gradient it computes."));
+        m_editor.say(tr("Select a node of the backward pass, or a forward node that has a gradient."));
 }
 
 bool TrainingActions::show(Selection partners) {

@@ -23,7 +23,7 @@ public:
 
     void fill(QMenu& menu);
     /// Asks for the loss and the optimizer, and adds the training to the graph.
-    void makeItLearn();
+    void addTraining();
     /// Selects and shows the node whose gradient this one computes, or the other way round. False if it has
     /// no gradient.
     bool goToPartner(NodeId node);

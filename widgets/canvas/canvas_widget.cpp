@@ -46,8 +46,8 @@ void CanvasWidget::describe() {
     const Graph& graph = m_document.graph();
     const Frame* module = graph.find(m_navigator.inside());
     setAccessibleDescription(module ? tr("Module %1").arg(QString::fromStdString(module->title))
-                                    : tr("%n node(s) on lanes, one lane per device", nullptr,
-                                         static_cast<int>(graph.nodes().size())));
+                             : graph.nodes().size() == 1 ? tr("1 node on a lane")
+                                                         : tr("%1 nodes on lanes").arg(graph.nodes().size()));
 }
 
 void CanvasWidget::documentReset() {

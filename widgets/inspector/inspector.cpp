@@ -469,8 +469,9 @@ void Inspector::readTensor(PortRef output) {
     const std::optional<Tensor> tensor = trained ? trained : m_runs.tensor(output);
     const Node* maker = m_document.graph().find(output.node);
     m_tensor->setTensor(tensor,
-                        m_runs.isStopped()  ? tr("Not available at this breakpoint: computed later in the "
-                                                  "iteration, or its memory was reused.")
+                        m_runs.isStopped()
+                            ? tr("This tensor is not available at this breakpoint: the run computes it "
+                                 "later in the iteration, or has reused its memory.")
                         : !m_runs.result()  ? tr("Run the graph to see this tensor.")
                         : m_runs.overlaid() ? tr("A profile has no tensors. Run the graph to see them.")
                                             : tr("The last run did not keep this tensor."),
@@ -514,7 +515,9 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     if (node.disabled)
         rows.push_back({tr("state"), tr("disabled")});
     else if (isTrained)
-        rows.push_back({tr("values"), tr("trained, %1 steps").arg(grouped(m_training.place().steps))});
+        rows.push_back({tr("values"), m_training.place().steps == 1
+                                          ? tr("trained, 1 step")
+                                          : tr("trained, %1 steps").arg(grouped(m_training.place().steps))});
     else if (seen)
         rows.push_back({tr("value"), seen->elementCount() == 1 ? compact(seen->at(0)) : tr("shown below")});
     else if (run == m_runs.state().nodes.end() ||
@@ -541,7 +544,7 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
     };
     if (!isTrained) addRecomputed(tr("recomputed for"), {node.id, 0});
     const std::optional<PortRef> gradient = gradientOf(m_document.graph(), node.id);
-    if (gradient && !m_isTrained) addRecomputed(tr("gradient of"), *gradient);
+    if (gradient && !m_isTrained) addRecomputed(tr("gradient recomputed for"), *gradient);
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;

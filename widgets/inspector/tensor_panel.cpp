@@ -167,7 +167,9 @@ void TensorPanel::fillMenu() {
     menu->addAction(tr("&Save as .npy…"), this, &TensorPanel::saveAsNpy);
     menu->addSeparator();
     menu->addAction(tr("Use as &reference"), this, &TensorPanel::keep)
-        ->setToolTip(tr("Compares the tensors of this shape that you select next with this one."));
+        ->setToolTip(
+            tr("Keeps this tensor as the reference; the panel compares it with each tensor of the same shape "
+               "that you select."));
     menu->setToolTipsVisible(true);
     m_menu->setMenu(menu);
 }

@@ -63,9 +63,11 @@ std::optional<Composite> read(const QString& path) {
         module.fragment =
             parseFragment(readFile(std::filesystem::path(path.toStdU16String()), kLargestModule));
         freeHomeLane(module.fragment);
-        module.doc = QCoreApplication::translate("OwnModules", "Your module of %1 nodes")
-                         .arg(module.fragment.nodes.size())
-                         .toStdString();
+        const std::size_t count = module.fragment.nodes.size();
+        module.doc =
+            (count == 1 ? QCoreApplication::translate("OwnModules", "Your module of 1 node")
+                        : QCoreApplication::translate("OwnModules", "Your module of %1 nodes").arg(count))
+                .toStdString();
         return module;
     } catch (const Error&) {
         return std::nullopt;

@@ -44,7 +44,7 @@ QString BreakpointModel::text(const NodeBreakpoint& row, int column) const {
     }
     const std::optional<RunState::Stop>& stop = m_runs.state().stop;
     if (stop && stop->node == row.node && stop->after != row.breakpoint.isBefore() && row.breakpoint.enabled)
-        return tr("stopped here: %1").arg(m_runs.stopSentence());
+        return tr("paused here: %1").arg(m_runs.stopSentence());
     if (!row.breakpoint.enabled) return tr("off");
     if (node->disabled) return tr("never: the node is disabled");
     const RunFigures* figures = m_runs.figures();
@@ -77,9 +77,10 @@ Qt::ItemFlags BreakpointModel::flags(const QModelIndex& index) const {
 BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs, QWidget* parent)
     : QWidget(parent), m_document(document), m_model(new BreakpointModel(document, runs, this)),
       m_table(new QTableView),
-      m_empty(makeLabel(tr("No breakpoints. Select a node and press B to stop after it. Run ▸ Breakpoint has "
-                           "more: before the node, on NaN or inf, on a condition."),
-                        TextRole::body, QStringLiteral("secondary"))) {
+      m_empty(makeLabel(
+          tr("No breakpoints. Select a node and press B to pause the run after it. Run ▸ Breakpoint has "
+             "more: before the node, on NaN or inf, on a condition."),
+          TextRole::body, QStringLiteral("secondary"))) {
     m_table->setObjectName(QStringLiteral("breakpointTable"));
     m_table->setAccessibleName(tr("Breakpoints"));
     m_table->setModel(m_model);

@@ -160,10 +160,10 @@ std::vector<LegendEntry> LossPlot::legendEntries(const TrainingRun& training) co
     QPainterPath diamond;
     diamond.addPolygon(QPolygonF(QList<QPointF>{{0, -4.4}, {4.4, 0}, {0, 4.4}, {-4.4, 0}}));
     std::vector<LegendEntry> out{{training.course().text(), colorOf({}), line}};
-    if (m_radius > 0)
-        out.push_back(
-            {TrainingPanel::tr("Loss of each step, under the mean of %1 steps").arg(2 * m_radius + 1),
-             faint(colorOf({})), line});
+    if (m_radius > 0) {
+        out.push_back({m_current.smoothed->name(), colorOf({}), line});
+        out.push_back({TrainingPanel::tr("Loss of each step"), faint(colorOf({})), line});
+    }
     if (m_current.validation->visible())
         out.push_back({TrainingPanel::tr("Validation loss"), Theme::current().series(1), diamond});
     for (std::size_t i = 0; i < m_earlier.size(); ++i)
@@ -182,7 +182,7 @@ void LossPlot::setLogarithmic(bool isLogarithmic) {
 
 void LossPlot::setSmoothing(std::size_t radius) {
     m_radius = radius;
-    m_current.smoothed->setName(TrainingPanel::tr("Mean of %1 steps").arg(2 * radius + 1));
+    m_current.smoothed->setName(TrainingPanel::tr("Moving average of %1 steps").arg(2 * radius + 1));
     m_current.smoothed->data()->clear();
     for (const Curves& curves : m_earlier) curves.smoothed->data()->clear();
     style();

@@ -34,9 +34,9 @@ bool isPulled(QPoint from, QPoint to) {
 PictureDrag::PictureDrag(QWidget& plot, const QString& name, std::function<bool(const QString&)> write)
     : QWidget(&plot), m_name(name), m_write(std::move(write)) {
     setObjectName(QStringLiteral("pictureDrag"));
-    setAccessibleName(tr("Drag the plot out as an image"));
+    setAccessibleName(tr("Drag handle of the plot"));
     setToolTip(
-        tr("Drag this handle, or drag the plot with Alt, to drop it as an image into another program."));
+        tr("Drags the plot as an image into another program. Alt and a drag of the plot do the same."));
     setCursor(Qt::OpenHandCursor);
     resize(sizeHint());
     plot.installEventFilter(this);

@@ -69,7 +69,7 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
       m_cell(makeLabel({}, TextRole::smallFigure, QStringLiteral("secondary"))),
       m_caption(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_facts(new FactRows),
       m_side(new QScrollArea), m_empty(makeLabel({}, TextRole::body, QStringLiteral("secondary"))),
-      m_learn(new QPushButton(tr("Make it learn…"))), m_controls(makeControls()) {
+      m_learn(new QPushButton(tr("Add training…"))), m_controls(makeControls()) {
     setObjectName(QStringLiteral("trainingPanel"));
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
@@ -138,7 +138,7 @@ QWidget* TrainingPanel::makeSide() {
     m_smoothing->setObjectName(QStringLiteral("smoothing"));
     m_smoothing->setProperty("role", QStringLiteral("compact"));
     m_smoothing->setAccessibleName(tr("Smoothing of the loss"));
-    m_smoothing->setToolTip(tr("Draw the mean of the steps around each step over the raw loss"));
+    m_smoothing->setToolTip(tr("Draws a centred moving average on top of the loss."));
     m_smoothing->addItem(tr("Smoothing: off"), 0);
     for (const int radius : kRadii)
         m_smoothing->addItem(tr("Smoothing: %1 steps").arg(2 * radius + 1), radius);
@@ -189,20 +189,20 @@ QWidget* TrainingPanel::makeControls() {
     m_epochs->setValue(10);
     m_epochs->setPrefix(tr("Epochs: "));
     m_epochs->setAccessibleName(tr("Epochs"));
-    m_epochs->setToolTip(tr("Passes over the data"));
+    m_epochs->setToolTip(tr("Sets the number of passes over the data."));
     layout->addWidget(m_epochs);
     layout->addSpacing(8);
     m_go =
-        segment(tr("Train"), QStringLiteral("train"), tr("Train the parameters from their initial values"));
-    m_stop = segment(tr("Stop"), QStringLiteral("stopTraining"), tr("Stop the training"));
+        segment(tr("Train"), QStringLiteral("train"), tr("Trains the parameters from their initial values."));
+    m_stop = segment(tr("Stop"), QStringLiteral("stopTraining"), tr("Stops the training run."));
     m_views = new QComboBox;
     m_views->setObjectName(QStringLiteral("trainingView"));
     m_views->setProperty("role", QStringLiteral("compact"));
-    m_views->setAccessibleName(tr("View of the training"));
+    m_views->setAccessibleName(tr("View of the training run"));
     const std::pair<QString, QString> views[] = {
-        {tr("Loss"), tr("The loss of each step")},
-        {tr("Parameters"), tr("The gradient norm and the update-to-weight ratio of each parameter")},
-        {tr("Confusion"), tr("The rows for validation by label and prediction")}};
+        {tr("Loss"), tr("Plots the loss of each step.")},
+        {tr("Parameters"), tr("Lists the gradient norm and the update-to-weight ratio of each parameter.")},
+        {tr("Confusion"), tr("Counts the validation rows by label and prediction.")}};
     for (const auto& [text, what] : views) {
         m_views->addItem(text);
         m_views->setItemData(m_views->count() - 1, what, Qt::ToolTipRole);
@@ -212,10 +212,10 @@ QWidget* TrainingPanel::makeControls() {
         refresh();
     });
     layout->addWidget(m_views);
-    m_log = segment(tr("Log"), QStringLiteral("logAxis"), tr("Plot the loss on a logarithmic axis"));
+    m_log = segment(tr("Log axis"), QStringLiteral("logAxis"), tr("Plots the loss on a logarithmic axis."));
     m_log->setCheckable(true);
-    auto* more =
-        segment(QStringLiteral("•••"), QStringLiteral("trainingMenu"), tr("Export, and earlier runs"));
+    auto* more = segment(QStringLiteral("•••"), QStringLiteral("trainingMenu"),
+                         tr("Opens the export and history menu."));
     auto* menu = new QMenu(more);
     m_weights = menu->addAction(tr("Export weights…"), this, &TrainingPanel::exportWeights);
     menu->addAction(tr("Export CSV…"), this, &TrainingPanel::exportCsv);
@@ -223,7 +223,8 @@ QWidget* TrainingPanel::makeControls() {
     menu->addSeparator();
     m_clear = menu->addAction(tr("Clear earlier runs"), &m_training, &TrainingRun::clearEarlier);
     more->setMenu(menu);
-    layout->addStretch(1); // a corner below the tabs has their width
+    // The controls stay at the left end: as a corner widget below the tabs they are as wide as the tab bar.
+    layout->addStretch(1);
     connect(m_go, &QPushButton::clicked, this, &TrainingPanel::toggle);
     connect(m_stop, &QPushButton::clicked, &m_training, &TrainingRun::stop);
     connect(m_log, &QPushButton::toggled, this, [this](bool on) { m_plot->setLogarithmic(on); });
@@ -314,7 +315,7 @@ void TrainingPanel::refreshView() {
                                                     : true;
     m_message->setText(record.epochs.empty()     ? tr("The table is shown after the first epoch.")
                        : view() == ParameterView ? tr("No parameter is trained.")
-                                                 : tr("A confusion matrix needs rows for validation and a "
+                                                 : tr("A confusion matrix needs validation rows and a "
                                                       "cross-entropy loss with at most %1 classes.")
                                                        .arg(ConfusionMatrix::kMostClasses));
     m_left->setCurrentIndex(hasTable ? view() : NoView);
@@ -350,9 +351,9 @@ void TrainingPanel::refreshControls() {
     m_go->setText(state == State::running  ? tr("Pause")
                   : state == State::paused ? tr("Resume")
                                            : tr("Train"));
-    const QString what = state == State::running  ? tr("Pause the training")
-                         : state == State::paused ? tr("Resume the training")
-                                                  : tr("Train the parameters from their initial values");
+    const QString what = state == State::running  ? tr("Pauses the training run.")
+                         : state == State::paused ? tr("Resumes the training run.")
+                                                  : tr("Trains the parameters from their initial values.");
     m_go->setToolTip(what);
     m_go->setAccessibleName(what);
     m_go->setEnabled(learns || isActive);
@@ -361,8 +362,8 @@ void TrainingPanel::refreshControls() {
     m_weights->setEnabled(m_training.hasParameters());
     m_pages->setCurrentIndex(hasCourse ? 1 : 0);
     m_learn->setVisible(!learns);
-    m_empty->setText(learns ? tr("This graph has a training. Choose Train to start it.")
-                            : tr("This graph has no training. Choose a loss and an optimizer first."));
+    m_empty->setText(learns ? tr("This graph has a training module. Choose Train to start it.")
+                            : tr("This graph has no training module. Choose a loss and an optimizer first."));
 }
 
 void TrainingPanel::refreshFacts() {

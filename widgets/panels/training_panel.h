@@ -43,7 +43,7 @@ public:
     bool savePicture(const QString& path) const;
 
 Q_SIGNALS:
-    void learnRequested(); ///< "Make it learn"
+    void learnRequested(); ///< "Add training…"
     void failed(const QString& title, const QString& sentence);
 
 protected:

@@ -355,11 +355,11 @@ QString TransferPlot::unitText() const {
         parts << tr("% of the iterations' time");
         break;
     case Unit::total:
-        parts << tr("ms, all copies so far");
+        parts << tr("ms, cumulative");
         break;
     }
     if (cell > 1 && (m_unit == Unit::milliseconds || m_unit == Unit::rate))
-        parts << tr("slowest of %1").arg(grouped(cell));
+        parts << tr("slowest of each %1 iterations").arg(grouped(cell));
     const std::vector<LegendEntry> curves = legendEntries();
     const auto modelled = std::size_t(
         std::count_if(curves.begin(), curves.end(), [](const LegendEntry& e) { return e.modelled; }));
@@ -416,7 +416,7 @@ void TransferPlot::updateReadout(QPointF at) {
     const std::uint32_t first = iteration / m_series->cell() * m_series->cell();
     const QString when = m_series->cell() == 1
                              ? tr("iteration %1").arg(grouped(first))
-                             : tr("iterations %1 to %2, the slowest")
+                             : tr("slowest of iterations %1 to %2")
                                    .arg(grouped(first), grouped(std::int64_t(first) + m_series->cell() - 1));
     const double bytes = double(point.bytes) / point.count;
     const QString dot = QStringLiteral(" · ");

@@ -25,7 +25,7 @@ void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
                                                  {tr("Rate of each transfer"), tr("Alt+Shift+2")},
                                                  {tr("Average bytes per second"), tr("Alt+Shift+3")},
                                                  {tr("Share of the iteration"), tr("Alt+Shift+4")},
-                                                 {tr("Time of all copies so far"), tr("Alt+Shift+5")}};
+                                                 {tr("Cumulative time"), tr("Alt+Shift+5")}};
     for (int i = 0; i < 5; ++i) {
         QAction* action = add(menu, names[i].first, QKeySequence(names[i].second),
                               [this, i] { setUnit(TransferPlot::Unit(i)); });
@@ -90,7 +90,7 @@ void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
         tr("Selected transfers"), tr("Alt+Shift+0"), [this] { m_choice.showSelected(); },
         [this] { return m_choice.rule() == CurveChoice::Rule::selected; });
     menu.addSeparator();
-    add(menu, tr("Show or hide this curve"), QKeySequence(tr("Alt+Shift+H")), [this] {
+    add(menu, tr("Show or hide the curve"), QKeySequence(tr("Alt+Shift+H")), [this] {
         if (m_table->currentRow() >= 0) toggleCurve(m_table->currentRow());
     });
 }

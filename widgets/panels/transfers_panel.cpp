@@ -80,11 +80,11 @@ QWidget* TransfersPanel::makeSwitches() {
     };
     m_units = new QButtonGroup(box);
     const std::pair<QString, QString> units[] = {
-        {tr("ms"), tr("Plot the time of each transfer")},
-        {tr("GB/s"), tr("Plot the rate of each transfer while it copies")},
-        {tr("bytes/s"), tr("Plot each transfer's bytes per second, averaged over whole iterations")},
-        {tr("share"), tr("Plot each transfer's share of the iterations' time")},
-        {tr("sum"), tr("Plot the time of all copies so far")}};
+        {tr("ms"), tr("Plots the time of each transfer.")},
+        {tr("GB/s"), tr("Plots the rate of each transfer while it copies.")},
+        {tr("bytes/s"), tr("Plots each transfer's bytes per second, averaged over whole iterations.")},
+        {tr("share"), tr("Plots each transfer's share of the iterations' time.")},
+        {tr("sum"), tr("Plots the cumulative time of each transfer's copies.")}};
     for (int i = 0; i < 5; ++i) {
         QPushButton* button = addSegment(units[i].first, units[i].second);
         button->setCheckable(true);
@@ -93,11 +93,12 @@ QWidget* TransfersPanel::makeSwitches() {
     }
     connect(m_units, &QButtonGroup::idClicked, this, [this](int id) { setUnit(TransferPlot::Unit(id)); });
     layout->addSpacing(8);
-    m_wholeSwitch = addSegment(tr("Ledger"), tr("The whole ledger, with all its columns and a filter"));
+    m_wholeSwitch =
+        addSegment(tr("Ledger"), tr("Shows the whole ledger, with all its columns and a filter."));
     m_wholeSwitch->setObjectName(QStringLiteral("wholeLedger"));
     m_wholeSwitch->setCheckable(true);
     connect(m_wholeSwitch, &QPushButton::clicked, this, &TransfersPanel::setWhole);
-    m_menuButton = addSegment(QStringLiteral("•••"), tr("Plot options and export"));
+    m_menuButton = addSegment(QStringLiteral("•••"), tr("Opens the plot options and the export."));
     m_menuButton->setObjectName(QStringLiteral("transferMenu"));
     return box;
 }
@@ -105,7 +106,7 @@ QWidget* TransfersPanel::makeSwitches() {
 QWidget* TransfersPanel::makeLedger() {
     m_filter->setObjectName(QStringLiteral("ledgerFilter"));
     m_filter->setAccessibleName(tr("Filter the ledger"));
-    m_filter->setPlaceholderText(tr("Filter by edge, kind, memory, or measured or modelled…"));
+    m_filter->setPlaceholderText(tr("Filter by edge, kind, memory or timing…"));
     m_filter->setClearButtonEnabled(true);
     m_filter->setMaximumWidth(kLedgerWidth);
     m_filter->hide();
@@ -172,7 +173,7 @@ void TransfersPanel::refreshNow() {
     m_model->refresh();
     const bool none = m_model->rows().empty();
     auto* stack = qobject_cast<QStackedLayout*>(m_left->layout());
-    m_empty->setText(none ? tr("No transfers: no tensor crosses lanes.")
+    m_empty->setText(none ? tr("No transfers: no tensor moves to another device.")
                           : tr("Run the graph to plot its transfers."));
     stack->setCurrentWidget(none || !m_runs.figures() ? static_cast<QWidget*>(m_empty) : m_plot);
     if (const RunFigures* figures = m_runs.figures()) {
