@@ -6,7 +6,7 @@ namespace twb {
 void exitOnInterrupt();
 
 /// SIGINT, SIGTERM and SIGCHLD as events for one waiting thread, so that no work happens in a signal handler.
-/// A second SIGINT or SIGTERM ends the program at once with 130. At most one object may exist at a time;
+/// A second SIGINT or SIGTERM ends the program immediately with 130. At most one object may exist at a time;
 /// exitOnInterrupt cannot be restored.
 class Interrupts {
 public:

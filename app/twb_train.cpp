@@ -69,7 +69,7 @@ struct TrainCommand {
     bool allowTf32 = false;
     bool quiet = false;
 
-    /// Whether an option asks for a training other than the one in the file.
+    /// Whether an option asks for a training module other than the one in the file.
     bool describesTraining() const {
         return !loss.empty() || !parameters.empty() || !optimizer.empty() || momentum || weightDecay ||
                nesterov || !schedule.empty() || warmup || clipNorm || clipValue || averageDecay;
@@ -198,7 +198,7 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
     return json;
 }
 
-/// Shows a training, saves it, and ends it on Ctrl-C.
+/// Shows a training run, saves it, and ends it on Ctrl-C.
 class Loop {
 public:
     Loop(const TrainCommand& command, Trainer& trainer, TrainingSession& session, Interrupts& interrupts)

@@ -66,7 +66,7 @@ public:
 private:
     Document& m_document;
     Delta m_delta;
-    Delta m_after; ///< follows from the change: the backward pass of a training, made again
+    Delta m_after; ///< follows from the change: the rebuilt backward pass
     bool m_applied = false;
 };
 

@@ -15,7 +15,7 @@ class QSpinBox;
 
 namespace twb {
 
-/// Asks for the loss, the parameters and the optimizer of a training.
+/// Asks for the loss, the parameters and the optimizer of a training module.
 class LearnDialog : public QDialog {
     Q_OBJECT
 

@@ -38,7 +38,7 @@ public:
     /// Whether later runs fuse no ops (RunRequest::timesEachOp).
     void setTimesEachOp(bool times) noexcept { m_timesEachOp = times; }
     /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
-    /// endFollowing(). May be called again with a longer plan, after which all records are added anew.
+    /// endFollowing(). May be called again with a longer plan, after which all records are added again.
     void follow(std::shared_ptr<const Plan> plan, const QString& sentence);
     /// New records of the other program, and its completed iterations.
     void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence);
@@ -48,12 +48,12 @@ public:
     /// Shows the times of another program's profile in place of the last run, until the next run. Does
     /// nothing while a run is active.
     void overlay(OverlaidProfile profile);
-    /// Without an overlay and without a run; does nothing if there is no overlay.
+    /// Removes the overlay and shows the state before any run. Does nothing without an overlay.
     void removeOverlay();
     /// Null if the figures are those of a run.
     const OverlaidProfile* overlaid() const noexcept { return m_overlay ? &*m_overlay : nullptr; }
-    /// Takes effect within one kernel; finished() follows. Another program goes on: leaveRequested(). A run
-    /// that is being prepared ends at once, and the results of the run before it stay.
+    /// Takes effect within one kernel; finished() follows. Another program keeps running: leaveRequested(). A
+    /// run that is being prepared ends immediately, and the results of the previous run stay.
     void stop();
     /// Continues from a breakpoint to the next one, or to the end of the next step. No effect unless
     /// isStopped().
@@ -86,7 +86,7 @@ public:
     const std::vector<Edge>& edgesOf(std::uint32_t transfer) const { return m_edges[transfer]; }
 
     std::int64_t done() const noexcept { return m_done; }
-    std::int64_t total() const noexcept { return m_total; } ///< 0: until stopped
+    std::int64_t total() const noexcept { return m_total; } ///< 0: until the user stops it
     int runNumber() const noexcept { return m_number; }
     /// "Run 12 finished: 1,000 iterations in 40.2 ms modelled, 1.9 s wall time".
     QString sentence() const { return m_sentence; }
@@ -103,12 +103,12 @@ public:
     std::optional<std::int64_t> iterationComputedAgain(PortRef output) const noexcept;
 
 Q_SIGNALS:
-    void preparing(); ///< isRunning(); results are still those of the run before
+    void preparing(); ///< isRunning(); results are still those of the previous run
     void started();
     void frame();          ///< state and figures were updated
     void finished();       ///< after the last frame()
     void stopped();        ///< at a breakpoint; after a frame()
-    void resumed();        ///< from there
+    void resumed();        ///< from a breakpoint
     void leaveRequested(); ///< the user stopped following the other program
     void refused(const QString& sentence);
     void stateChanged(); ///< outside a run: results out of date, predictions

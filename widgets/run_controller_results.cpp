@@ -16,7 +16,7 @@ namespace {
 constexpr double kPatienceNs = 50e6;
 } // namespace
 
-/// A measured run shares memory, so most tensors are gone at its end. The last iteration runs once more, not
+/// A measured run shares memory, so most tensors are gone at its end. The last iteration runs again, not
 /// counted in the figures, to compute them again, unless the user asked to stop and would have to wait.
 bool RunController::startAgain() {
     if (!m_againPlan || m_measured->status == RunStatus::failed) return false;

@@ -19,7 +19,7 @@ struct RunRequest {
     /// True: the run keeps its tensors for the inspector (a single iteration, or a run with breakpoints).
     /// False: a measured run, in which memory is shared.
     bool keepsTensors = false;
-    /// A measured run fuses no ops, so that each has a time of its own.
+    /// True: a measured run fuses no ops, so that each op has its own time.
     bool timesEachOp = false;
 };
 
@@ -31,10 +31,10 @@ struct PreparedRun {
     /// For a measured run: computes the tensors of one iteration that the measured plan does not keep. It
     /// writes no files.
     std::shared_ptr<const Plan> again;
-    /// The tensors that the graph updates in place: for the last iteration, `again` needs their values before
-    /// it.
+    /// The tensors that the graph updates in place. To repeat the last iteration, `again` needs their values
+    /// from before that iteration.
     std::vector<PortRef> updated;
-    bool copiesUpdated = false;    ///< they are small enough for that
+    bool copiesUpdated = false;    ///< whether these tensors together fit into kKeptBytes and are copied
     std::vector<InputFile> inputs; ///< before the run, so that a change during the run shows
     std::string error;             ///< the reason why `plan` is null
 };

@@ -155,7 +155,7 @@ void StartPage::layOut() {
     m_recentSection->setVisible(!m_recent.empty());
 }
 
-/// Draws one card per event loop pass, so that the page appears at once.
+/// Draws one card per event loop pass, so that the page appears immediately.
 void StartPage::drawNext() {
     for (auto* cards : {&m_recent, &m_examples})
         for (ProjectCard* card : *cards) {

@@ -14,7 +14,7 @@
 
 namespace twb {
 
-/// A run of a training: its steps and epochs.
+/// A training run: its steps and epochs.
 struct TrainingCourse {
     int number = 0;             ///< from 1
     QString title;              ///< "adamw lr 0.001"

@@ -117,9 +117,9 @@ public:
     /// Compiles or loads the kernel of a chain, if needed. Blocks until it is ready. Throws Error.
     virtual void prepare(const Launch&) {}
     virtual void launch(const Launch& launch) = 0;
-    /// Like launch() for each element in turn. The same stretch (the same memory) may be passed again,
-    /// unchanged, once its timings were collected: with the same launches, which read the same host memory. A
-    /// device may therefore keep a CUDA graph of it.
+    /// Like launch() for each element in turn. A stretch may be passed again after its timings were
+    /// collected. It must then be the same object, with unchanged launches that read the same memory; so a
+    /// device may keep a CUDA graph of it.
     virtual void launchStretch(std::span<const Launch* const> stretch) {
         for (const Launch* one : stretch) launch(*one);
     }

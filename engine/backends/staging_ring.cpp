@@ -11,7 +11,7 @@ StagingRing::StagingRing(CopyQueue& queue, Allocator& pinned, std::size_t chunkB
     : m_queue(queue), m_pinned(pinned), m_chunkBytes(chunkBytes), m_chunks(chunks) {}
 
 StagingRing::~StagingRing() {
-    // Freed memory may be reused by others at once.
+    // Freed memory may be reused immediately.
     for (std::size_t i = 0; i < m_chunks.size(); ++i)
         if (m_chunks[i]) m_queue.waitFor(i);
 }

@@ -17,7 +17,7 @@ public:
     virtual void toHost(void* pinned, const void* source, std::size_t bytes) = 0;
     /// Records mark number `chunk` after all queued copies.
     virtual void mark(std::size_t chunk) = 0;
-    /// Blocks until the queue has passed the last record of mark `chunk`; returns at once if there is none.
+    /// Blocks until the queue has passed the last record of mark `chunk`; does not block if there is none.
     virtual void waitFor(std::size_t chunk) = 0;
     /// Whether a copy of several chunks should continue; called between chunks.
     virtual bool goesOn() = 0;

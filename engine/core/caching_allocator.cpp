@@ -25,7 +25,7 @@ std::size_t sizeClass(std::size_t bytes) {
     return (bytes + kSmall - 1) / kSmall * kSmall;
 }
 
-/// Freed blocks beyond this size are returned at once, so that a large run does not keep the machine's
+/// Freed blocks beyond this size are returned immediately, so that a large run does not keep the machine's
 /// memory.
 std::size_t cacheLimit(std::size_t budget) { return std::min(budget / 4, std::size_t{1} << 30); }
 

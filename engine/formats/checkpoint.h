@@ -10,7 +10,7 @@
 
 namespace twb {
 
-/// All that a training needs to go on as if it had not stopped.
+/// Everything that a training run needs to continue as if it had not stopped.
 struct Checkpoint {
     TrainingPlace place;
     TrainingRecord record;

@@ -44,8 +44,8 @@ void layOutImported(Graph& graph, const std::vector<NodeId>& parameters);
 std::vector<FrameId> layOutModel(Graph& graph, const std::vector<NodeId>& parameters,
                                  const std::map<std::string, Tensor>& tensors);
 
-/// Computes a simpler form of the model's graph (graph/simplify.h), laid out anew. Adds the tensors of that
-/// form to `model`; its graph stays as it is.
+/// Computes a simpler form of the model's graph (graph/simplify.h), with a new layout. Adds the tensors of
+/// that form to `model`; its graph stays as it is.
 Simplified simplifyImported(ImportedModel& model);
 /// Removes the tensors that no File of the graph names.
 void dropUnreadTensors(ImportedModel& model);

@@ -62,7 +62,7 @@ Axes permutation(const OpMatcher& match, const Node& transpose) {
 /// Whether two sizes are equal; both may be unknown.
 bool same(const Shape& a, const Shape& b, int axis) { return a[axis] == b[axis]; }
 
-/// A mask of fewer keys than the scores means another thing to Attention than to Add.
+/// Attention and Add treat a mask with fewer keys than the scores differently.
 bool maskFits(const OpMatcher& match, const Parts& parts) {
     if (!parts.mask) return true;
     const TensorType* mask = match.type(parts.mask);
@@ -79,13 +79,13 @@ struct Flat {
     std::int64_t heads = 0;
 };
 
-/// Whether a Reshape from or to three axes keeps the first two; if one of both is kept, so is the other one.
+/// Whether a Reshape from or to three axes keeps the first two; if it keeps one of them, it keeps the other.
 bool keepsRows(const OpMatcher& match, PortRef before, PortRef after) {
     return match.known().isSameSize(before, 0, after, 0) || match.known().isSameSize(before, 1, after, 1);
 }
 
-/// The tensor of which `output` shows the heads: a Reshape to (batch, length, heads, size), then a Transpose
-/// with `order`.
+/// If `transpose` splits heads off a flat tensor (Reshape to batch × length × heads × size, then Transpose
+/// with `order`): that flat tensor and its number of heads.
 std::optional<Flat> flatten(const OpMatcher& match, const Node* transpose, const Axes& order,
                             std::set<NodeId>& inner) {
     if (!transpose || permutation(match, *transpose) != order) return std::nullopt;

@@ -82,7 +82,7 @@ std::optional<Quotient> quotientOf(const OpMatcher& match, const Node& node) {
     return std::nullopt;
 }
 
-/// x if `output` is x² and x is not a number.
+/// The base x if `output` is Pow(x, 2) or Mul(x, x); else nothing. Adds that node to `inner`.
 std::optional<PortRef> squaredBy(const OpMatcher& match, std::optional<PortRef> output,
                                  std::set<NodeId>& inner) {
     std::optional<PortRef> base;
@@ -98,7 +98,7 @@ std::optional<PortRef> squaredBy(const OpMatcher& match, std::optional<PortRef> 
     return base;
 }
 
-/// x if `output` is x minus its mean over the last `axes` axes.
+/// The tensor x if `output` is x minus its mean over the last `axes` axes; else nothing.
 std::optional<PortRef> deviationFrom(const OpMatcher& match, PortRef output, int axes,
                                      std::set<NodeId>& inner) {
     const Node* difference = match.find(output, "Sub");
@@ -109,14 +109,14 @@ std::optional<PortRef> deviationFrom(const OpMatcher& match, PortRef output, int
     return match.input(*mean);
 }
 
-/// The factor or the summand in `reader`, if it has at most `axes` axes.
+/// The scale or bias that `reader` applies to the node, if it has at most `axes` axes.
 std::optional<PortRef> perFeature(const OpMatcher& match, const Node& node, const Node* reader, int axes) {
     const auto given = reader ? match.other(*reader, {node.id, 0}) : std::nullopt;
     const TensorType* type = match.type(given);
     return type && type->shape.rank() <= axes ? given : std::nullopt;
 }
 
-/// LayerNormalization or RMSNormalization, from the node that divides on.
+/// Replaces a LayerNormalization or RMSNormalization; `node` is its division (Div, or Mul by a reciprocal).
 void normalization(OpMatcher& match, const Node& node) {
     auto quotient = quotientOf(match, node);
     if (!quotient) return;
@@ -178,7 +178,7 @@ bool isHalf(const OpMatcher& match, std::optional<PortRef> output, PortRef x, st
     return is;
 }
 
-/// x · ½ · (1 + f(x)) in any order, from f on.
+/// Replaces x · ½ · (1 + f(x)), factors in any order; `function` is the node f.
 void gelu(OpMatcher& match, const Node& function, PortRef x, ComposedOp found) {
     const Node* sum = match.onlyReader(function, "Add");
     if (!sum || !match.isNumber(match.other(*sum, {function.id, 0}), 1, x)) return;
@@ -200,7 +200,7 @@ void gelu(OpMatcher& match, const Node& function, PortRef x, ComposedOp found) {
     replaceUnary(match, found, x);
 }
 
-/// The x in erf(x / √2).
+/// Replaces a Gelu whose erf(x / √2) is `erf`.
 void geluOfErf(OpMatcher& match, const Node& erf) {
     const Node* scaled = match.find(match.input(erf), "Div");
     if (const auto x = scaled ? match.input(*scaled) : std::nullopt) {
@@ -221,7 +221,7 @@ struct Monomial {
     int power = 0;
 };
 
-/// Multiplies `out` with the tensor; false if it is not such a product.
+/// Multiplies `out` by the tensor `output`; false if the tensor is not a product of numbers and powers of x.
 bool multiply(const OpMatcher& match, PortRef output, PortRef x, Monomial& out, std::set<NodeId>& inner) {
     if (output == x) return ++out.power <= 3;
     if (const auto number = match.number(output)) {
@@ -246,7 +246,7 @@ bool multiply(const OpMatcher& match, PortRef output, PortRef x, Monomial& out, 
     return multiply(match, *a, x, out, inner) && multiply(match, *b, x, out, inner);
 }
 
-/// The x in tanh(√(2/π) · (x + 0.044715 · x³)).
+/// Replaces a Gelu whose tanh(√(2/π) · (x + 0.044715 · x³)) is `tanh`.
 void geluOfTanh(OpMatcher& match, const Node& tanh) {
     const Node* scaled = match.find(match.input(tanh), "Mul");
     if (!scaled) return;
@@ -266,7 +266,7 @@ void geluOfTanh(OpMatcher& match, const Node& tanh) {
     }
 }
 
-/// x · sigmoid(alpha · x).
+/// Replaces a Swish, x · sigmoid(alpha · x), whose sigmoid is `sigmoid`.
 void swish(OpMatcher& match, const Node& sigmoid) {
     const Node* product = match.onlyReader(sigmoid, "Mul");
     const auto x = product ? match.other(*product, {sigmoid.id, 0}) : std::nullopt;

@@ -15,8 +15,8 @@ struct ReplacedNodes {
 };
 using ReplacedByOp = std::map<std::string, ReplacedNodes>;
 
-/// Replaces LayerNormalization, RMSNormalization, Gelu and Swish that are written as several ops. The last of
-/// those becomes the op, and the others go.
+/// Finds groups of ops that compute LayerNormalization, RMSNormalization, Gelu or Swish, and replaces each by
+/// that op: the last node of the group becomes the op, the others are removed.
 ReplacedByOp replaceComposedOps(const Graph& graph, const KnownTensors& known, Rewrite& rewrite);
 /// Replaces Slices that cut a tensor into parts by one Split.
 ReplacedByOp replaceSlices(const Graph& graph, const KnownTensors& known, Rewrite& rewrite);

@@ -33,7 +33,8 @@ public:
     const Tensor* value(PortRef output) const;
     /// The element of a known tensor that has only one.
     std::optional<double> number(PortRef output) const;
-    /// Whether two sizes are equal in every run; an unknown one may stem from the same free axis.
+    /// Whether two sizes are equal in every run. Two unknown sizes are equal if they stem from the same free
+    /// axis.
     bool isSameSize(PortRef a, int axisOfA, PortRef b, int axisOfB) const noexcept;
     /// For a Reshape whose shape is known in part: the same shape with the unknown sizes as 0 (the input's)
     /// and -1. Nothing if those do not suffice.
@@ -55,7 +56,8 @@ private:
         Attributes attributes;
         bool sound = false; ///< attributes are complete
         std::vector<std::optional<TensorType>> types;
-        /// By output and axis: which unknown sizes are equal. Unknown sizes with one id above 0 are.
+        /// By output and axis: the id of an unknown size, or 0. Sizes with the same id > 0 are equal in every
+        /// run.
         std::vector<std::vector<int>> sizeIds;
         bool isConstant = false; ///< output 0 has a known value, which may be computed already
         mutable Tensor value;    ///< of output 0
@@ -83,7 +85,7 @@ private:
     double m_flops = 0;    ///< of the computations
 };
 
-/// The nodes so that each one comes after its inputs; nodes on cycles, and nodes after them, are left out.
+/// The nodes in an order in which each one comes after its inputs. Nodes on or after cycles are left out.
 std::vector<NodeId> inputsFirst(const Graph& graph);
 
 } // namespace twb

@@ -88,7 +88,7 @@ private:
         return list;
     }
 
-    /// Graphviz takes constant texts as char*.
+    /// Graphviz takes constant strings as char*.
     static char* text(const char* constant) { return const_cast<char*>(constant); }
     static char* text(const std::string& constant) { return text(constant.c_str()); }
 

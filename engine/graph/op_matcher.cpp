@@ -23,7 +23,7 @@ double roundingOf(DType dtype) {
     }
 }
 
-/// Whether a type may stand where the other one was inferred.
+/// Whether both types have one dtype and rank, and no known size differs.
 bool fitsType(const TensorType& now, const TensorType& before) {
     if (now.dtype != before.dtype || now.shape.rank() != before.shape.rank()) return false;
     for (int axis = 0; axis < now.shape.rank(); ++axis)

@@ -16,7 +16,7 @@ namespace twb {
 /// Several nodes that compute what one op computes.
 struct ComposedOp {
     NodeId last = NodeId::none; ///< its output 0 is the result
-    std::set<NodeId> inner{};   ///< the other nodes; nobody else may read them
+    std::set<NodeId> inner{};   ///< the other nodes; no other node may read them
     NodeId kept = NodeId::none; ///< the inner node that stays as an input of the op
     std::string op{};
     Attributes attributes{};
@@ -38,7 +38,7 @@ public:
 
     /// The node whose output 0 is `output` if it may be replaced and has this op; else null.
     const Node* find(std::optional<PortRef> output, std::string_view op) const;
-    /// Whether a node may be replaced.
+    /// It is enabled, has no breakpoints, is in no body and in no earlier replacement.
     bool mayReplace(const Node& node) const;
     std::optional<PortRef> input(const Node& node, int port = 0) const {
         return m_graph.sourceOf({node.id, port});
@@ -49,14 +49,14 @@ public:
     std::optional<PortRef> other(const Node& node, PortRef one) const;
     /// The number of a constant with one element.
     std::optional<double> number(std::optional<PortRef> output) const;
-    /// Whether `given` is `wanted`, rounded to the dtype of `like`.
+    /// Whether `given` differs from `wanted` by at most the rounding of `like`'s dtype.
     bool isNear(double given, double wanted, PortRef like) const;
     /// Whether the constant is `wanted`, rounded to the dtype of `like`.
     bool isNumber(std::optional<PortRef> output, double wanted, PortRef like) const;
     const TensorType* type(std::optional<PortRef> output) const;
 
-    /// Replaces the nodes if nobody else reads the inner ones, all are on one lane, and the result keeps its
-    /// type.
+    /// Replaces the nodes if no other node reads the inner ones, all are on one lane, and the result keeps
+    /// its type.
     bool replace(const ComposedOp& found);
     const ReplacedByOp& replaced() const noexcept { return m_replaced; }
 

@@ -24,7 +24,7 @@ namespace {
 
 /// Computed tensors up to this size may be larger than the tensors that they are computed from.
 constexpr std::int64_t kSmallBytes = std::int64_t{64} << 10;
-/// Growth of all Files together.
+/// The largest growth of all Files together, as a share of their bytes.
 constexpr double kMostGrowth = 0.05;
 /// Longer Constants are shared.
 constexpr std::size_t kMostCopiedElements = 64;
@@ -89,7 +89,7 @@ std::optional<AttributeValue> attributeOf(const AttributeSpec& spec, const Tenso
     }
 }
 
-/// Whether all that is known of a type is also known of another one that stands in its place.
+/// Whether everything that is known of a type is also known of the type that replaces it.
 bool isAsKnown(const TensorType& now, const TensorType& before) {
     if (now.dtype != before.dtype || now.shape.rank() != before.shape.rank()) return false;
     for (int axis = 0; axis < now.shape.rank(); ++axis)
@@ -180,7 +180,7 @@ private:
             if (const auto from = m_rewrite.sourceOf({node.id, static_cast<std::int32_t>(port)})) read(*from);
     }
 
-    /// Outside bodies, with known attributes, and without an effect of its own.
+    /// Whether the node is outside all bodies and has known attributes and no effect of its own.
     bool mayChange(const Node& node) const {
         return !m_bodies.around(node.id) && !hasEffect(node, findOp(node.op)) && m_known.attributes(node.id);
     }
@@ -261,7 +261,7 @@ private:
         ++m_of.m_counts.attributes;
     }
 
-    /// Connects the consumers of a node that does nothing to its source.
+    /// Connects the consumers of a node that returns its input unchanged to its source.
     bool passOn(const Node& node, const Op& op) {
         const auto from = m_rewrite.sourceOf({node.id, 0});
         if (!from || m_of.m_results.contains(node.id) || !isOnLaneOf(node, *from) ||
@@ -274,7 +274,7 @@ private:
         return true;
     }
 
-    /// Even in a training.
+    /// Whether a Dropout has the ratio 0, so that it drops nothing even in training mode.
     bool dropsNothing(const Node& node) const {
         return !m_rewrite.sourceOf({node.id, 1}) && m_rewrite.node(node.id).attributes.has("ratio") &&
                m_rewrite.node(node.id).attributes.number("ratio") == 0;

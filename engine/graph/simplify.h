@@ -23,24 +23,24 @@ struct Simplified {
     std::vector<std::string> remarks; ///< sentences: the number of nodes, then each kind of change
 };
 
-/// A graph that computes the same with fewer nodes:
+/// A smaller graph that computes the same results:
 /// - Ops whose result is the same in every run become a Constant, or a source from `hold`. A result with more
 ///   than 64 KiB must be no larger than the tensors that it is computed from, but the results together may
 ///   add 5 % to the tensors of all Files.
 /// - Sizes and axes that the host reads become attributes.
-/// - Ops that pass their input on (Identity, a Reshape to the same shape) go, and neighbouring Reshapes and
-///   Transposes become one.
-/// - Nodes whose results do not reach a Probe or another node with an effect go. In a graph without any,
-///   every node without a consumer counts as a result.
-/// - LayerNormalization, RMSNormalization, Gelu, Swish and scaled dot-product attention (Attention) that are
-///   written as several ops become one op, if nobody else reads the values in between. Results agree within
-///   the tolerance of the op.
+/// - Ops that return their input unchanged (Identity, a Reshape to the same shape) are removed. Neighbouring
+///   Reshapes, and neighbouring Transposes, become one.
+/// - Nodes whose results do not reach a sink (Probe, Save) or another node with an effect are removed. In
+///   a graph without sinks, the outputs of all nodes without a consumer count as results.
+/// - LayerNormalization, RMSNormalization, Gelu, Swish and scaled dot-product attention (Attention) that
+///   consist of several ops become one op, if no other node reads the tensors in between. Results agree
+///   within the tolerance of the op.
 /// - Slices that cut a tensor into parts become one Split.
-/// - Each consumer of a shared Constant gets its own.
+/// - Each consumer of a shared Constant of at most 64 elements gets its own copy.
 ///
 /// Left alone are Inputs, disabled nodes, nodes with breakpoints, placeholders, and the bodies of control
-/// ops. A graph with a training or with a cycle is left alone as a whole. New nodes take the lane, module and
-/// position of the last node that they replace; nothing else moves.
+/// ops. A graph with a training module or a cycle is left alone as a whole. New nodes take the lane, module
+/// and position of the last node that they replace; nothing else moves.
 Simplified simplify(const Graph& graph, const SimplifyOptions& options);
 
 } // namespace twb

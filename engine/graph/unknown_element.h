@@ -5,7 +5,8 @@
 
 namespace twb {
 
-/// An unknown element in a list of sizes, while ops move it. The id of the size (KnownTensors) is added.
+/// kUnknownElement + id stands for the unknown size with this id (KnownTensors) in a list of sizes, so that
+/// Gather, Concat and other ops can move it like a number.
 inline constexpr std::int64_t kUnknownElement = std::numeric_limits<std::int64_t>::min();
 
 inline bool isUnknownElement(std::int64_t element) noexcept {

@@ -231,7 +231,8 @@ template <class T> void softmax(T* row, std::int64_t count) {
         most = vectorMax(row, count);
     else
         for (std::int64_t i = 0; i < count; ++i) most = row[i] > most ? row[i] : most;
-    // The query attends no key, unless there is a NaN, which makes the whole row NaN below.
+    // All scores are −∞ and none is NaN: the query attends to no key. With a NaN, the code below makes the
+    // whole row NaN.
     if (most == hidden && std::none_of(row, row + count, [](T x) { return x != x; })) {
         std::fill_n(row, count, T{0});
         return;
@@ -399,7 +400,7 @@ GraphTensor maskSummand(GraphTensor mask, DType dtype, std::int64_t total) {
                   {"constant_value", hidden}});
 }
 
-/// The outputs of Attention from simpler ops. If the dtypes differ, they compute in f64, as the kernel does.
+/// The outputs of Attention by simpler ops. If the dtypes differ, they compute in f64, as the kernel does.
 std::vector<GraphTensor> attentionOf(GradientContext& g) {
     const Attributes& attributes = g.attributes();
     const GraphTensor pastKey = g.input(4);

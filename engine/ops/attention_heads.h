@@ -47,11 +47,11 @@ struct VisibleKeys {
     bool hides() const { return isCausal || left >= 0 || right >= 0 || filled; }
 };
 
-/// Without `filled`.
+/// The visible keys by the attributes; the caller sets `filled` if the input nonpad_kv_seqlen is connected.
 VisibleKeys visibleKeysOf(const Attributes& attributes, std::int64_t queries, std::int64_t total,
                           std::int64_t past);
 
-/// Whether two sizes may be equal.
+/// Whether two sizes may be equal; an unknown size may equal any.
 inline bool meets(std::int64_t a, std::int64_t b) { return a == b || a == kUnknownDim || b == kUnknownDim; }
 
 inline AttributeSpec countAttribute(std::string name, std::string doc) {

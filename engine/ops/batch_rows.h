@@ -24,7 +24,7 @@ struct BatchRows {
 std::int64_t rowsOf(const std::string& path, const TensorFiles& files);
 /// How many of `rows` a Batches node with these complete attributes holds out for validation.
 std::int64_t heldRows(const Attributes& batches, std::int64_t rows);
-/// Of a node that gives the rows for training.
+/// The rows of one epoch of a Batches node in training; `batches` are its complete attributes.
 BatchRows trainingRows(const Attributes& batches, const TensorFiles& files);
 
 } // namespace twb

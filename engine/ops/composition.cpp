@@ -46,7 +46,8 @@ public:
     }
 
 private:
-    /// A recorded op with its first output; the other outputs are the next entries. Or a tensor of the graph.
+    /// An entry is the first output of a recorded op, one of its further outputs (`port` > 0, stored right
+    /// after it), or a tensor of the graph (`outside`).
     struct Step {
         TensorType type;
         bool isWanted = false; ///< depends on an input whose gradient is wanted
@@ -75,8 +76,9 @@ private:
     std::map<int, std::uint32_t> m_inputs; ///< by port of the whole op
     std::vector<std::uint32_t> m_sources;
     std::map<std::uint32_t, std::vector<GraphTensor>> m_sums;
-    const Step* m_step = nullptr; ///< whose gradient is being made; null: the composition runs
-    std::uint32_t m_at = 0;       ///< its index
+    const Step* m_step =
+        nullptr;            ///< the step whose gradient is being made; null while the composition is recorded
+    std::uint32_t m_at = 0; ///< its index
 };
 
 void Recorder::differentiate(const Composition& composition) {
@@ -197,7 +199,7 @@ GraphTensor Recorder::add(std::string_view name, std::span<const GraphTensor> in
                           const Attributes& attributes) {
     const Op& op = *findOp(name);
     Attributes complete = completeAttributes(op, attributes);
-    // Equal sources are one: unrolled loops repeat their numbers.
+    // Equal sources are recorded once: unrolled loops repeat their constants.
     if (inputs.empty())
         for (const std::uint32_t id : m_sources)
             if (m_steps[id].op == &op && m_steps[id].attributes == complete) return {*this, id};

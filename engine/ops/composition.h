@@ -19,10 +19,10 @@ void differentiate(GradientContext& g, const Composition& composition);
 
 // Further ops for compositions.
 
-/// A tensor of listed values, of one number if there is one. Its elements are in row-major order.
+/// A tensor of `shape` with these values, in row-major order; a single value fills it.
 GraphTensor constant(GradientContext& context, DType dtype, const Shape& shape,
                      const std::vector<double>& values);
-/// `count` equally spaced numbers from `start`, of the shape [count, 1, …, 1] with `behind` ones.
+/// start, start + delta, …, of shape [count, 1, …, 1] (`behind` ones).
 GraphTensor progression(GradientContext& context, DType dtype, std::int64_t count, double start = 0,
                         double delta = 1, int behind = 0);
 /// Parts of these sizes along an axis.
@@ -32,7 +32,7 @@ GraphTensor gather(GraphTensor data, GraphTensor indices, std::int64_t axis);
 GraphTensor floor(GraphTensor x);
 /// Limited to [low, high].
 GraphTensor within(GraphTensor x, double low, double high);
-/// The dtype in which positions are computed: a 16-bit float does not count far.
+/// f32 for 16-bit floats, which cannot represent all larger integers; else `dtype`.
 DType forPositions(DType dtype);
 
 } // namespace twb

@@ -247,7 +247,7 @@ void deformConvKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) { deformConv<decltype(zero)>(ctx); });
 }
 
-/// DeformConv from simpler ops: samples at the shifted positions, then a product with the weight.
+/// DeformConv by simpler ops: samples at the shifted positions, then a product with the weight.
 std::vector<GraphTensor> deformConvOf(GradientContext& g) {
     const Shape& x = g.input(0).shape();
     const Shape& w = g.input(1).shape();

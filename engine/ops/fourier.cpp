@@ -175,8 +175,9 @@ void dftKernel(const KernelContext& ctx) {
     });
 }
 
-/// The other transform of the gradient: the transform's matrix is symmetric. Bins that the result leaves out
-/// and elements that the transform cuts off are 0.
+/// The matrix of the DFT is symmetric, so the gradient is the transform of the output's gradient in the
+/// opposite direction, rescaled. Bins that the result leaves out and elements that the transform cuts off are
+/// 0.
 void dftGradient(GradientContext& g) {
     const Shape& in = g.input().shape();
     const auto given = static_cast<std::int64_t>(g.number(2).value_or(-2));
@@ -188,7 +189,9 @@ void dftGradient(GradientContext& g) {
     GraphTensor dx = apply(
         "DFT", {g.gradient()},
         {{"axis", std::int64_t{axis}}, {"dft_length", length}, {"inverse", !inverse}, {"onesided", toReal}});
-    if (toReal) { // a bin and its mirror image are one input; the first bin has no mirror image
+    // A bin and its mirror image are one input. Bin 0 and, for an even length, the middle bin have no mirror
+    // image.
+    if (toReal) {
         const GraphTensor k = progression(g, DType::i64, length / 2 + 1, 0, 1, in.rank() - 1 - axis);
         GraphTensor isTwice = k > 0;
         const std::int64_t middle = length / 2;
@@ -206,7 +209,7 @@ void dftGradient(GradientContext& g) {
     g.give(0, dx * (inverse ? 1 / n : n));
 }
 
-/// STFT from simpler ops: the frames, times the window, and their transforms.
+/// STFT by simpler ops: the frames, times the window, and their transforms.
 std::vector<GraphTensor> stftOf(GradientContext& g) {
     const std::int64_t frames = g.output().shape()[1];
     const GraphTensor window = g.input(2);

@@ -32,7 +32,8 @@ public:
     TWB_HOST_DEVICE GridTaps tapsOf(double grid) const {
         const auto size = static_cast<double>(m_size);
         double x = m_corners ? (grid + 1) / 2 * (size - 1) : ((grid + 1) * size - 1) / 2;
-        // NaN selects no element, and indices stay within the integers that a double represents.
+        // NaN counts as far outside: 0 with padding `zeros`, else the element that the padding gives. The
+        // limits keep indices within the integers that a double represents.
         x = x == x ? within(x, -1e15, 1e15) : -1e15;
         if (m_mode == GridMode::nearest) x = std::nearbyint(x);
         // Cubic weights come from the unclamped coordinate; its taps are clamped one by one.

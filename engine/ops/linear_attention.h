@@ -19,12 +19,12 @@ LinearAttentionSizes linearAttentionSizes(const Attributes& attributes, const Sh
 
 /// How the state changes at a step.
 struct LinearAttentionRule {
-    bool decays;   ///< it is first multiplied by e ^ decay
-    bool corrects; ///< only the difference from the value that it holds for the key is added, times beta
+    bool decays;   ///< gated: the state is first multiplied by e ^ decay
+    bool corrects; ///< delta rule: beta · (v − kᵀS) is added instead of v
 };
 LinearAttentionRule linearAttentionRule(const Attributes& attributes);
 
-/// The factor of the result.
+/// The scale of the outputs: attribute `scale` or 1 / √keySize.
 double linearAttentionScale(const Attributes& attributes, std::int64_t keySize);
 
 } // namespace twb

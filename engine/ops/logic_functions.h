@@ -60,8 +60,8 @@ struct BitwiseNot {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return static_cast<T>(~x); }
 };
 
-/// A shift by the width or more, or by a negative number, moves all bits out: only the sign remains. A shift
-/// of a signed integer to the right keeps the sign.
+/// Whether a shift by `shift` leaves bits of the value: 0 ≤ shift < width. Otherwise a left shift gives 0, a
+/// right shift 0 or, for negative numbers, −1.
 template <class T> TWB_HOST_DEVICE bool keepsBits(T shift) {
     return static_cast<std::make_unsigned_t<T>>(shift) < 8 * sizeof(T);
 }

@@ -143,7 +143,7 @@ void normalizerKernel(const KernelContext& ctx) {
     });
 }
 
-/// Normalizer from simpler ops.
+/// Normalizer by simpler ops.
 std::vector<GraphTensor> normalized(GradientContext& g) {
     const GraphTensor x = g.input();
     const std::string& norm = g.attributes().text("norm");
@@ -306,7 +306,7 @@ void arrayFeatureExtractorKernel(const KernelContext& ctx) {
                  at.count(), in.shape[axis], 1, sizeOf(in.dtype));
 }
 
-/// ArrayFeatureExtractor from simpler ops.
+/// ArrayFeatureExtractor by simpler ops.
 std::vector<GraphTensor> featuresOf(GradientContext& g) {
     const GraphTensor at = g.input(1);
     return {reshape(gather(g.input(0), reshape(at, {at.shape().elementCount()}), -1), g.output().shape())};

@@ -93,7 +93,7 @@ void linearClassifierKernel(const KernelContext& ctx) {
     });
 }
 
-/// From the gradient of the transformed scores `y` that of the features.
+/// Computes the gradient of the features from the gradient of the transformed scores (output `port`).
 void linearGradient(GradientContext& g, int port) {
     const GraphTensor y = g.output(port);
     GraphTensor ofScores = g.gradient(port);

@@ -192,9 +192,8 @@ void inferBatchNormalizationGrad(InferContext& ctx) {
     ctx.output(2, *ctx.input(2));
 }
 
-/// Sums over a channel, of the gradient dY of its results and of the distance d of its elements from one of
-/// them. In (Σ d)² / n, which is subtracted from Σ d², d is no further from its mean than √n deviations, so
-/// that little cancels.
+/// Sums over one channel of dY (the gradient of the result) and d = x − x₀, where x₀ is the channel's first
+/// element. x₀ is at most √n standard deviations from the mean, so Σ d² − (Σ d)² / n loses little precision.
 struct GradientSums {
     double distance = 0, square = 0, dy = 0, product = 0; ///< product: Σ dY · d
 
@@ -549,7 +548,7 @@ void batchNormalizationGradient(GradientContext& g) {
     if (g.isWanted(4)) givePerChannel(g, 4, scaled * centred * inverse * inverse * -0.5);
 }
 
-/// BatchNormalizationGrad from simpler ops.
+/// BatchNormalizationGrad by simpler ops.
 std::vector<GraphTensor> batchNormalizationGradOf(GradientContext& g) {
     const GraphTensor dy = g.input(0);
     const GraphTensor x = g.input(1);

@@ -191,7 +191,7 @@ void dequantizeKernel(const KernelContext& ctx) {
     });
 }
 
-/// DequantizeLinear from simpler ops, with scales and zero points that broadcast to the input.
+/// DequantizeLinear by simpler ops, with scales and zero points that broadcast to the input.
 std::vector<GraphTensor> dequantized(GradientContext& g) {
     const Shape& x = g.input(0).shape();
     const std::int64_t given = g.attributes().integer("axis");

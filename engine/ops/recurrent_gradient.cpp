@@ -98,7 +98,7 @@ private:
     std::vector<GraphTensor> gatesIn(GraphTensor row, std::int64_t count) const {
         return split(row, 1, std::vector<std::int64_t>(static_cast<std::size_t>(count), m_hidden));
     }
-    /// Steps × batch × …, with the steps of each sequence in the opposite order.
+    /// Reverses the steps of each sequence if the direction is reverse. `steps` is steps × batch × ….
     GraphTensor turned(GraphTensor steps) const {
         const bool isReverse = m_direction == 1 || m_g.attributes().text("direction") == "reverse";
         if (!isReverse) return steps;

@@ -137,7 +137,7 @@ GraphTensor cornerOf(GradientContext& g, int column) {
            g.attributes().number("spatial_scale");
 }
 
-/// RoiAlign from simpler ops: regions × rows of samples × columns of samples.
+/// RoiAlign by simpler ops. The taps are regions × sample rows × sample columns.
 std::vector<GraphTensor> roiAlignOf(GradientContext& g) {
     const Attributes& attributes = g.attributes();
     const std::int64_t ratio = attributes.integer("sampling_ratio");
@@ -179,7 +179,7 @@ std::vector<GraphTensor> roiAlignOf(GradientContext& g) {
     return {transpose(reshape(pooled, {regions, bins[0], bins[1], channels}), {0, 3, 1, 2})};
 }
 
-/// MaxRoiPool from simpler ops: the maximum along the width of each bin, then along its height.
+/// MaxRoiPool by simpler ops: the maximum along the width of each bin, then along its height.
 std::vector<GraphTensor> maxRoiPoolOf(GradientContext& g) {
     constexpr double none = -std::numeric_limits<double>::infinity();
     const GraphTensor x = g.input(0);

@@ -6,7 +6,7 @@
 namespace twb {
 namespace {
 
-/// Each tap's weight as a polynomial of the fraction f of the coordinate: [power][tap].
+/// Each tap's share as a polynomial of the fraction f of the coordinate: [power][tap].
 std::vector<std::vector<double>> weightsOf(GridMode mode) {
     if (mode == GridMode::nearest) return {{1}};
     if (mode == GridMode::linear) return {{1, 0}, {-1, 1}};

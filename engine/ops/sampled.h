@@ -25,9 +25,9 @@ AxisTaps tapsAt(GraphTensor coordinate, std::int64_t size, GridMode mode, GridPa
 /// Coordinates reflected at the outer edges of an axis, or at its last elements with `corners`.
 GraphTensor reflected(GraphTensor coordinate, std::int64_t size, bool corners);
 
-/// The elements of images × channels × spatial axes at the taps along each spatial axis, times their weights:
-/// taps along each axis × places × channels, where `places` starts with the images. Sizes of 1 broadcast.
-/// `images` lists the image of each of the places' first axis; without it, they are those of x.
+/// `x` is images × channels × spatial axes. Returns the elements of `x` at the taps, times their weights, as
+/// taps of axis 0 × … × places × channels. Sizes of 1 broadcast. The first axis of places is the image:
+/// images[i], or image i without `images`.
 GraphTensor weightedTaps(GraphTensor x, const std::vector<AxisTaps>& axes, GraphTensor images = {});
 
 } // namespace twb

@@ -138,7 +138,7 @@ void gridSampleKernel(const KernelContext& ctx) {
     withNumber(ctx.outputs[0].dtype, [&](auto zero) { gridSample<decltype(zero)>(ctx); });
 }
 
-/// GridSample from simpler ops: elements around the grid's points and their weights.
+/// GridSample by simpler ops: elements around the grid's points and their weights.
 std::vector<GraphTensor> gridSampleOf(GradientContext& g) {
     const Shape& x = g.input(0).shape();
     const Shape& given = g.input(1).shape();
@@ -156,7 +156,8 @@ std::vector<GraphTensor> gridSampleOf(GradientContext& g) {
         const GraphTensor from =
             reshape(slice(grid, 2, spatial - 1 - a, spatial - a), {given[0], places}) + 1;
         GraphTensor at = corners ? from * ((size - 1) / 2) : (from * size - 1) / 2;
-        at = where(apply("IsNaN", {at}), -1e15, within(at, -1e15, 1e15)); // NaN selects no element
+        // NaN counts as far outside: 0 with padding `zeros`, else the element that the padding gives.
+        at = where(apply("IsNaN", {at}), -1e15, within(at, -1e15, 1e15));
         if (mode == GridMode::nearest) at = apply("Round", {at});
         if (mode != GridMode::cubic && padding == GridPadding::reflection)
             at = reflected(at, x[static_cast<int>(a) + 2], corners);

@@ -227,7 +227,8 @@ void tensorScatterKernel(const KernelContext& ctx) {
     }
 }
 
-/// The places in the cache get the gradient of the update; the other elements get that of the cache.
+/// The update's gradient is the output's gradient at the written places. The cache's gradient is the output's
+/// gradient with 0 at those places.
 void tensorScatterGradient(GradientContext& g) {
     const GraphTensor starts = g.input(2);
     if (g.isWanted(0)) {

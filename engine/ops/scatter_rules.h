@@ -58,8 +58,8 @@ template <class F> void withReduction(const std::string& reduction, DType dtype,
     });
 }
 
-/// Why TensorScatter refuses the write index `start`: along dimension `axis` of the cache, `last` is the last
-/// one from which the update fits.
+/// The sentence that refuses the write index `start`: along `axis` of the cache, the update fits from index 0
+/// to `last` only.
 std::string sentenceOfWriteIndex(std::int64_t start, int axis, std::int64_t last);
 
 } // namespace twb

@@ -70,8 +70,8 @@ void oneHotKernel(const KernelContext& ctx) {
     });
 }
 
-/// The gradient of `values` has two numbers: the sum over the places of the off value, and over those of the
-/// on value.
+/// The gradient of `values` is [sum of the output's gradient where the output is the off value, the same
+/// where it is the on value].
 void oneHotGradient(GradientContext& g) {
     const Shape& out = g.output().shape();
     const std::int64_t axis = g.attributes().integer("axis");

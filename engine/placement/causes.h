@@ -25,8 +25,8 @@ struct Cause {
 };
 
 /// Groups diagnostics by cause. Each is assigned to the node that explains most diagnostics; a source wins
-/// over its consumer if both explain as many. Every diagnostic is in exactly one group. Groups are in the
-/// order of their first diagnostic. One that follows from another (Diagnostic::root) is in no group.
+/// over its consumer if both explain as many. A diagnostic that follows from another (Diagnostic::root) is in
+/// no group; every other one is in exactly one. Groups are in the order of their first diagnostic.
 std::vector<Cause> causesOf(const Graph& graph, const Analysis& analysis, const DeviceMap& devices);
 
 } // namespace twb

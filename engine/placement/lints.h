@@ -19,7 +19,7 @@ namespace twb {
 /// the copy; PyTorch does not.
 /// - `transfer-in-iteration` (note): a constant tensor is copied in every iteration.
 /// - `waits-for-data` (note): each iteration waits for a blocking copy of its batch, although Batches can
-/// load and copy it during the iteration before (prefetch).
+/// load and copy it during the previous iteration (prefetch).
 /// - `created-elsewhere` (note): a tensor of an imported program is created in every iteration only to be
 /// copied to another device.
 /// - `sync` (note): the host waits for a device in every iteration of an imported program.

@@ -8,10 +8,10 @@
 
 namespace twb {
 
-/// A text that a NameTable keeps once.
+/// A string that a NameTable keeps once.
 enum class NameId : std::uint32_t { none = 0xffff'ffff };
 
-/// Keeps each of many repeated texts once. After 64 MB of different texts, further ones are "(too many
+/// Keeps each of many repeated strings once. After 64 MB of different strings, further ones are "(too many
 /// names)".
 class NameTable {
 public:

@@ -10,7 +10,8 @@
 namespace twb {
 namespace {
 
-/// Number of iterations after which two ends are compared, besides those that run ahead.
+/// predict() simulates kIterations + 2 · inFlight iterations, so that the pipeline is full. The distance
+/// between the last two ends is the time of one iteration.
 constexpr int kIterations = 4;
 
 /// Whether the sizes or the number of runs are known only at run time.

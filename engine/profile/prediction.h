@@ -16,7 +16,7 @@ struct Prediction {
     struct Span {
         double start = 0;
         double end = 0;
-        std::uint32_t after = kNone; ///< the step whose end this one waited for; kNone: it started at once
+        std::uint32_t after = kNone; ///< the step whose end this one waited for; kNone: no wait
     };
     /// The parts of the critical path.
     struct Shares {

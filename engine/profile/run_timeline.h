@@ -11,7 +11,7 @@
 namespace twb {
 
 /// The course of a run for a report: the duration of each iteration, the overlap of each copy with compute,
-/// and the timeline of the last iteration. In bounded memory, however long the run.
+/// and the timeline of the last iteration. Its memory is bounded, however long the run.
 class RunTimeline {
 public:
     RunTimeline() = default;
@@ -57,8 +57,8 @@ private:
     std::vector<StepRecord> m_setup;
     std::vector<StepRecord> m_last;
     std::size_t m_leftOut = 0;
-    std::deque<Iteration> m_recent; ///< closed; the last of them and those that its copies may run beside
-    Iteration m_whole;              ///< the last complete iteration before these
+    std::deque<Iteration> m_recent; ///< closed: as many as may overlap with the copies of the last of them
+    Iteration m_whole;              ///< the last complete iteration that has left m_recent
     Iteration m_now;
     std::int64_t m_index = -1; ///< of m_now; -1: none
     std::int64_t m_clock = 0;  ///< the end of the last closed iteration

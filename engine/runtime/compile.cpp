@@ -336,7 +336,8 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     m_plan->valuesOfNode[node.id] = std::move(outputs);
 }
 
-/// Whether a loader thread runs the op: it loads batches ahead, or prepares such batches on the cpu.
+/// Whether a loader thread runs the op: it loads batches ahead, or prepares such batches on the cpu. Raises
+/// Plan::inFlight to the number of batches that are loaded ahead, plus 1.
 bool Compiler::runsAhead(const NodeFacts& facts, const std::vector<ValueId>& inputs,
                          const std::vector<ValueId>& outputs) {
     const auto isKnown = [&](ValueId v) { return m_plan->values[v].type.isKnown(); };

@@ -58,7 +58,7 @@ struct PlanValue {
     /// The output of a source that a step updates in place: its memory is its own, and its elements change
     /// from iteration to iteration.
     bool isUpdated = false;
-    std::uint32_t updateOf = kNone; ///< of an update's output: the value whose memory it is
+    std::uint32_t updateOf = kNone; ///< for the output of an update: the value whose memory it shares
     bool handedOn =
         false; ///< a body's result: its memory passes to the next run of the body, and is not shared
     std::string label;
@@ -90,7 +90,7 @@ struct Step {
     std::vector<std::uint32_t> outputs;
     std::vector<std::uint32_t> waits;        ///< steps of other streams that must be done first
     std::vector<std::uint32_t> carriedWaits; ///< the same, of the previous iteration
-    /// The same, of the last iteration that used the same memory of batches (Plan::inFlight before this one).
+    /// Steps, Plan::inFlight iterations ago, that used the same memory of batches and must be done first.
     std::vector<std::uint32_t> lapWaits;
     bool recorded = false; ///< other streams wait for it
     bool setup = false;    ///< runs once, before the first iteration

@@ -34,7 +34,7 @@ private:
     std::optional<StepGroup> from(const Step& step) const {
         bool hasRow = false;
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
-        // The cpu ends the products whose weights it packs.
+        // On the cpu, an epilogue can be fused only into products with constant weights, which are packed.
         if (m_plan.streams[step.stream].device.isCpu() &&
             (!m_onCpu || step.op->name == "Conv" || !m_isConstant[step.inputs[1]]))
             return std::nullopt;

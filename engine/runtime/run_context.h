@@ -32,7 +32,7 @@ public:
     bool hasFailed() const noexcept { return m_failed.load(std::memory_order_relaxed); }
     /// Whether a cancel prevented a step of the iteration in flight that has this lap.
     bool wasCut(std::size_t lap) const noexcept { return m_sides[lap].isCut(); }
-    /// done, unless the step did not run.
+    /// A step's state in the iteration of this lap: `done` unless it failed, was skipped or cancelled.
     StepState state(std::uint32_t step, std::size_t lap) const noexcept;
     std::vector<StepError> errors() const;
 

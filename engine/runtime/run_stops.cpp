@@ -221,7 +221,8 @@ void RunContext::lookAtWatched() {
     m_stoppedNs += steadyNs() - since;
 }
 
-/// No iteration is in flight. All or nothing.
+/// Copies the tensors of RunOptions::lastStateOf to the host. Requires that no iteration is in flight. If one
+/// copy fails, m_lastState stays empty.
 void RunContext::copyState() {
     const std::int64_t since = steadyNs();
     try {

@@ -10,21 +10,22 @@
 
 namespace twb {
 
-/// Where the nodes of a training start on the canvas: right of the forward nodes, at the height of the
-/// highest.
+/// Where the nodes of a training module start on the canvas: right of the forward nodes, at the height of the
+/// highest one.
 Position besideForward(const Graph& graph);
 
 /// Adds the backward pass of a loss in reverse mode: nodes in `frame` that compute its gradients. The loss is
-/// an output of one element. Each node stands on the lane of the forward node whose gradient it computes
-/// (Node::forward), and is named after it. A gradient goes back over a copy by a copy.
+/// an output of one element. Each node is on the lane of the forward node whose gradient it computes
+/// (Node::forward), and is named after it. The backward pass of a copy between devices is a copy in the
+/// opposite direction.
 ///
 /// The gradient of the loss with respect to itself is 1 or, if given, `seed`: a number that scales all
 /// gradients.
 ///
 /// Returns the output that is the gradient, by parameter; a parameter is the first output of its node.
-/// `analysis`: of the builder's graph. Throws Error(badGraph) that names the node: if the loss is no floating
-/// number, if a parameter does not reach it, or if an op on the way has no gradient or sizes that are known
-/// only at run time.
+/// `analysis`: of the builder's graph. Throws Error(badGraph) that names the node: if the loss is not a
+/// floating-point scalar, if a parameter does not reach it, or if an op on the way has no gradient or sizes
+/// that are known only at run time.
 std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
                                  std::span<const NodeId> parameters, FrameId frame,
                                  std::optional<PortRef> seed = std::nullopt);

@@ -11,9 +11,9 @@ namespace twb {
 /// operands of different types to the wider one. Ops without a kernel for `low` on their device stay in f32,
 /// and so do the parameters. f64 is not cast. Cast nodes are named after the tensor: "fc1.weight as bf16".
 ///
-/// If the graph learns, its backward pass is made again. With f16, its training also gets a loss scale, as
-/// torch.amp.GradScaler with its defaults: the gradients are divided by the scale before they are clipped and
-/// used; a step with gradients that are not finite is skipped.
+/// If the graph has a training module, its backward pass is rebuilt. With f16, the module also gets a loss
+/// scale, as torch.amp.GradScaler with its defaults: the gradients are divided by the scale before they are
+/// clipped and used; a step with gradients that are not finite is skipped.
 ///
 /// Returns an empty Delta if nothing changes. Throws Error(invalidArgument) for another dtype, and
 /// Error(badGraph) like remakeBackward().

@@ -384,7 +384,7 @@ private:
                 prepareValidation({rows.rest(), rows.rest(), false, 0}, rows.count - rows.rest());
     }
 
-    /// The graph in inference, on the rows for validation from `first` on.
+    /// The graph in inference, on the validation rows from `first` on.
     Prepared prepareValidation(const BatchRows& rows, std::int64_t first) {
         DeltaBuilder builder(m_graph, {});
         for (const NodeId id : m_training.nodes) builder.removeNode(id);

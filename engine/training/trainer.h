@@ -23,11 +23,11 @@ struct TrainerOptions {
     bool measures = false;
 };
 
-/// The place of a training in its data.
+/// The position of a training run in its data.
 struct TrainingPlace {
     std::int64_t epoch = 0; ///< epochs completed
     std::int64_t batch = 0; ///< batches completed in this epoch
-    std::int64_t steps = 0; ///< in all
+    std::int64_t steps = 0; ///< in total
     bool operator==(const TrainingPlace&) const = default;
 };
 
@@ -40,7 +40,7 @@ struct Validation {
     ConfusionMatrix confusion; ///< of a cross-entropy over few classes
 };
 
-/// Steps of a training that ran together.
+/// Steps of a training run that ran together.
 struct TrainedSteps {
     std::vector<double> losses; ///< one per step
     std::int64_t rows = 0;
@@ -69,12 +69,12 @@ public:
     bool isModelled() const noexcept; ///< a simulated device takes part: times come from its profile
 
     /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps. Throws
-    /// Error with the first error of the run; the training then cannot go on.
+    /// Error with the first error of the run; the training run then cannot continue.
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop = nullptr);
-    /// The loss over the rows for validation, with the graph as it is in inference. Nothing if `stop` ended
+    /// The loss over the validation rows, with the graph as it is in inference. Nothing if `stop` ended
     /// it.
     std::optional<Validation> validate(const std::atomic<bool>* stop = nullptr);
-    /// Multiplies the learning rate of the graph's schedule from now on.
+    /// Sets the learning rate to that of the graph's schedule times `factor`, in place of an earlier factor.
     void scaleRate(double factor);
     /// The learning rate of the last step; nothing before it.
     std::optional<double> learningRate() const;

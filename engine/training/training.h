@@ -37,19 +37,19 @@ std::string_view optimizerOp(std::string_view name);
 /// them, exponential to a hundredth at their end.
 void setSchedule(Attributes& rate, const std::string& schedule, std::int64_t steps, std::int64_t warmup);
 
-/// The parts of a graph that learns: a frame "Training" with the nodes of the optimizer, and in it a frame
-/// with the backward pass.
+/// A training module: a frame "Training" with the nodes of the optimizer, and in it a frame with the backward
+/// pass.
 struct Training {
     FrameId frame = FrameId::none;
     FrameId backward = FrameId::none;
     NodeId loss = NodeId::none;
     std::vector<NodeId> nodes; ///< of both frames, sorted
 };
-/// Nothing if the graph does not learn. Of several trainings the first.
+/// Nothing if the graph has no training module. Of several modules, the first.
 std::optional<Training> trainingOf(const Graph& graph);
 
 /// The factor of the loss and of all gradients in mixed precision with f16 (makeMixedPrecision). Nothing if
-/// the training has none.
+/// the module has none.
 std::optional<PortRef> lossScaleOf(const Graph& graph, const Training& training);
 
 /// Its optimizer, learning rate and, unless constant, schedule: "adamw lr 0.001 cosine".
@@ -63,28 +63,28 @@ std::optional<PortRef> gradientOf(const Graph& graph, NodeId parameter);
 /// Sorted.
 std::vector<NodeId> parametersOf(const Graph& graph, const Analysis& analysis, NodeId loss);
 
-/// Lets parameters learn: adds the backward pass of a loss and the steps of an optimizer, in a collapsed
-/// frame. The optimizer's state stands on its parameter's lane. As torch.nn.Module.train() does, it sets
+/// Adds a training module: the backward pass of a loss and the steps of an optimizer, in a collapsed frame.
+/// The optimizer's state is on its parameter's lane. As torch.nn.Module.train() does, it sets
 /// training_mode of the Dropout and BatchNormalization nodes on which the loss depends; running means and
 /// variances that come from sources are updated. Throws Error(badGraph) like addBackward(), if there is no
-/// parameter, or if the graph learns already.
+/// parameter, or if the graph has a training module already.
 Delta makeTraining(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
                    std::span<const NodeId> parameters, const Optimizer& optimizer);
 
 /// Clears training_mode of all Dropout and BatchNormalization nodes, as torch.nn.Module.eval() does.
 void setInference(DeltaBuilder& builder);
 
-/// Whether a change of a graph that learns touches its forward part, so that the backward pass has to be made
-/// again. `graph`: after the change.
+/// Whether a change of a graph with a training module touches the forward part, so that the backward pass
+/// must be rebuilt. `graph`: after the change.
 bool touchesForward(const Graph& graph, const Delta& delta);
-/// Makes the backward pass again, after a change of the forward graph. The optimizer stays, except for the
-/// steps of parameters that were removed. Empty if nothing changes. Throws Error(badGraph) like
+/// Rebuilds the backward pass after a change of the forward graph. The optimizer stays, except for the steps
+/// of parameters that were removed. Empty if nothing changes. Throws Error(badGraph) like
 /// addBackward().
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files);
-/// The same, among other changes.
+/// Adds the change of remakeBackward() to `builder`, for the builder's graph.
 void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files);
 
-/// The graph as it is used after its training, for exports: without the training, and with an Input in the
+/// The graph as it is used after training, for exports: without the training module, and with an Input in the
 /// place of each Batches node. `files`: for the types of the batches.
 Graph inferenceGraph(const Graph& graph, const TensorFiles* files);
 

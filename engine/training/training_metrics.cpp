@@ -93,7 +93,8 @@ std::optional<LabelCounts> addLabelCounts(DeltaBuilder& builder, const Analysis&
     const auto countOf = [&](PortRef flags) {
         return add("ReduceSum", {{"keepdims", false}}, {add("Cast", {{"to", std::string("i64")}}, {flags})});
     };
-    const auto sumOver = [&](PortRef number) { // the iterations
+    // Adds `number` up over the iterations.
+    const auto sumOver = [&](PortRef number) {
         const PortRef sum = zeros({});
         add("Assign", {}, {sum, add("Add", {}, {sum, number})});
         return sum;

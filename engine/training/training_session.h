@@ -9,10 +9,10 @@
 
 namespace twb {
 
-/// One completed epoch of a training.
+/// One completed epoch of a training run.
 struct EpochRecord {
     std::int64_t epoch = 0; ///< from 1
-    std::int64_t steps = 0; ///< in all, at its end
+    std::int64_t steps = 0; ///< in total, at its end
     double loss = 0;        ///< mean over the rows
     std::optional<double> validationLoss;
     std::optional<double> accuracy;
@@ -23,7 +23,7 @@ struct EpochRecord {
     std::vector<ParameterFigures> figures; ///< of its last step, with TrainerOptions::measures
 };
 
-/// The course of a training so far.
+/// The record of a training run so far.
 struct TrainingRecord {
     std::vector<EpochRecord> epochs;
     ConfusionMatrix confusion; ///< of the last validation
@@ -35,7 +35,7 @@ struct TrainingRecord {
     double rateFactor = 1; ///< of the learning rate, lowered on a plateau
 };
 
-/// By which epochs are compared.
+/// The number by which epochs are compared.
 enum class Metric : std::uint8_t { loss, validationLoss, accuracy };
 std::string_view name(Metric metric) noexcept; ///< "validation loss"
 /// The epoch with the best value; null before the first. The first of equal ones.
@@ -53,7 +53,7 @@ struct SessionOptions {
     bool lowersRate = false;
 };
 
-/// A training over epochs: steps, validation after each epoch, and the record of both.
+/// A training run over epochs: steps, validation after each epoch, and the record of both.
 class TrainingSession {
 public:
     /// The trainer must outlive the session.

@@ -15,7 +15,7 @@
 namespace twb {
 namespace {
 
-/// As many as a person would wait for.
+/// The largest number of unrolled nodes: making more would take longer than a user waits.
 constexpr std::size_t kMostNodes = 20'000;
 
 /// A host value as the attribute that replaces it.
@@ -186,7 +186,7 @@ std::vector<GraphTensor> UnrolledBodies::outputsOfRepeated(const NodeFacts& owne
     return out;
 }
 
-/// Computes the tensors of a body in one iteration. `carried` are the results of the iteration before.
+/// Computes the tensors of a body in one iteration. `carried` are the results of the previous iteration.
 void UnrolledBodies::run(const Body& body, std::int64_t iteration, std::int64_t runs,
                          const std::vector<GraphTensor>& carried) {
     const Device device = m_analysis.find(body.owner)->device;
@@ -212,7 +212,7 @@ void UnrolledBodies::run(const Body& body, std::int64_t iteration, std::int64_t 
     }
 }
 
-/// Adds the op of a body's node once more.
+/// Adds a copy of the op of a body's node.
 void UnrolledBodies::addAgain(const NodeFacts& facts) {
     const Op& op = *facts.op;
     std::vector<GraphTensor> results;

@@ -10,17 +10,18 @@
 
 namespace twb {
 
-/// The ops of the bodies of an If, Loop or Scan once more, one after the other as often as they run. Their
-/// gradient is that of the control op.
+/// Unrolls the bodies of an If, Loop or Scan: adds their ops once per run. The gradient of these ops is the
+/// gradient of the control op.
 class UnrolledBodies {
 public:
     /// `analysis` and `bodies` are of the same graph.
     UnrolledBodies(const Analysis& analysis, const Bodies& bodies) : m_analysis(analysis), m_bodies(bodies) {}
 
-    /// The floating tensors and others that the control op and its bodies read from outside.
+    /// All tensors that `owner` and its bodies read from outside, without duplicates.
     std::vector<PortRef> captured(const NodeFacts& owner) const;
-    /// Adds the ops; the outputs of `owner`. Input i of the context is the captured tensor i. Refuses a
-    /// number of runs that is known only at run time, and ops that would not give the same result again.
+    /// Adds the unrolled ops and returns the tensors that stand for `owner`'s outputs. Input i of the context
+    /// is captured tensor i. Refuses a number of runs that is known only at run time, and ops that cannot be
+    /// recomputed.
     std::vector<GraphTensor> outputs(GradientContext& g, const NodeFacts& owner);
 
 private:

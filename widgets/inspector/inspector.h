@@ -69,7 +69,7 @@ private:
     Document& m_document;
     RunController& m_runs;
     TrainingRun& m_training;
-    bool m_isTrained = false; ///< a training has ended since the last run, so its values are shown
+    bool m_isTrained = false; ///< a training run has ended since the last run, so its values are shown
     QLineEdit* m_name;
     ElidedLabel* m_title;
     ElidedLabel* m_op;

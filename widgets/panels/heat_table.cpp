@@ -48,7 +48,7 @@ private:
 };
 
 /// Draws the numbers of columns wider than the columns, and leaves out those that would touch. A row's detail
-/// stands right of its name.
+/// is right of its name.
 class HeatHeader : public QHeaderView {
 public:
     using QHeaderView::QHeaderView;
@@ -79,7 +79,7 @@ private:
         painter.setFont(twb::font(TextRole::small));
         painter.drawText(rect, Qt::AlignRight | Qt::AlignVCenter, detail);
     }
-    /// With its distance from the name; 0 without one.
+    /// The width of the section's detail including the gap before it; 0 without a detail.
     int widthOfDetail(int section) const {
         const QString detail = textOf(section, HeatTable::kDetailRole);
         const QFontMetrics metrics(twb::font(TextRole::small));
@@ -88,7 +88,7 @@ private:
     QString textOf(int section, int role = Qt::DisplayRole) const {
         return model()->headerData(section, orientation(), role).toString();
     }
-    /// The distance of the numbers that have room.
+    /// Every how many columns a number is drawn, so that neighbouring numbers do not touch.
     int every(const QPainter& painter, int width) const {
         const int needed = painter.fontMetrics().horizontalAdvance(textOf(count() - 1)) + kGap;
         for (int power = 1;; power *= 10)

@@ -6,10 +6,10 @@
 
 namespace twb {
 
-/// A table whose cells are shaded by their model's BackgroundRole. The columns share the width; figures are
-/// drawn only if all have room in their cells, and the numbers of narrow columns only now and then. Tooltips
-/// have the exact values. Rows can form groups, with a name for each group (DisplayRole of its first row's
-/// header) and a word for each row (kDetailRole).
+/// A table whose cells are shaded by their model's BackgroundRole. The columns share the width. Figures are
+/// drawn only if all fit into their cells; of narrow columns, only every 2nd, 5th, 10th … number is drawn.
+/// Tooltips have the exact values. Rows can form groups, with a name for each group (DisplayRole of its first
+/// row's header) and a word for each row (kDetailRole).
 class HeatTable : public QTableView {
     Q_OBJECT
 
@@ -42,7 +42,7 @@ private:
     bool m_showsFigures = false;
 };
 
-/// The colours of a HeatTable, the quantity that they show, and its values at their ends.
+/// The colour scale of a HeatTable, with the name of the quantity and its smallest and largest value.
 class HeatScale : public QWidget {
     Q_OBJECT
 

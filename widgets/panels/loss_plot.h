@@ -11,27 +11,27 @@
 namespace twb {
 
 /// The mean of the values around `values[at]`: of `radius` values on each side and itself. Near both ends,
-/// the window shrinks on both sides alike, so that the means have no lag and the first and the last value
-/// stay as they are. Values that are not finite are not part of the means of others, and stay as they are.
+/// the window shrinks equally on both sides, so that the means have no lag and the first and the last value
+/// stay unchanged. A value that is not finite stays unchanged and is left out of the means of other values.
 double smoothedAt(std::span<const double> values, std::size_t at, std::size_t radius);
 
-/// The loss of each step of a training, and the validation loss at the end of each epoch; thin, the same of
-/// earlier runs. The wheel zooms, a drag scrolls, a double click shows all steps again.
+/// Plots the loss of each step of a training run, the validation loss after each epoch and, as thin lines,
+/// the losses of earlier runs. The wheel zooms, a drag scrolls, a double click shows all steps again.
 class LossPlot : public QCustomPlot {
 public:
     LossPlot();
 
-    /// New data of the current run and, by `shown`, the earlier ones. Every point is added once, and none is
-    /// left out.
+    /// Adds the new points of the current run, and shows the earlier runs i with shown[i]. Losses are not
+    /// thinned out.
     void update(const TrainingRun& training, const std::vector<bool>& shown);
     void restart();
     void setLogarithmic(bool isLogarithmic);
-    /// Draws the means of smoothedAt() over the losses, which become fainter; 0: the losses alone. The next
-    /// update() computes the means.
+    /// Draws the moving averages of smoothedAt() over the losses, which become fainter; 0: the losses alone.
+    /// The next update() computes the averages.
     void setSmoothing(std::size_t radius);
     void style();
 
-    /// Of the current run for nothing, else of an earlier one.
+    /// The colour of the curve of earlier run `earlier`, or of the current run if it is nullopt.
     static QColor colorOf(std::optional<std::size_t> earlier);
     /// The curves that are drawn, for an export.
     std::vector<LegendEntry> legendEntries(const TrainingRun& training) const;
@@ -52,7 +52,7 @@ private:
     Curves m_current;
     std::vector<Curves> m_earlier;
     std::size_t m_points = 0; ///< of the current run
-    std::size_t m_radius = 0; ///< of the means, in steps
+    std::size_t m_radius = 0; ///< of the averages, in steps
     bool m_isFollowing = true;
 };
 

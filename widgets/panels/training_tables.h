@@ -22,7 +22,8 @@ public:
 
     using QAbstractTableModel::QAbstractTableModel;
 
-    /// New epochs are added; others replace all.
+    /// Sets the epochs. If they continue the present ones, only the new columns are added; otherwise the
+    /// model is reset.
     void setEpochs(const std::vector<EpochRecord>& epochs);
     /// The powers of ten around the finite positive values of a quantity; nothing without any.
     std::optional<std::pair<int, int>> decades(Quantity quantity) const {

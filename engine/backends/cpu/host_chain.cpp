@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-/// Bytes of a block of one tensor: those of a few operands fit in the cache of a core.
+/// The bytes of one operand's block. The blocks of a few operands together fit into a core's cache.
 constexpr std::int64_t kBlockBytes = 32768;
 
 /// Cuts a shape into blocks: ranges along one axis, for each index of the axes before it.

@@ -258,7 +258,7 @@ void HostStream::copy(const Copy& copy) { m_worker->push({.kind = Worker::Kind::
 void HostStream::record(Event& event) {
     auto& own = static_cast<HostEvent&>(event);
     m_worker->push({.kind = Worker::Kind::record, .event = &event, .target = ++own.m_submitted});
-    // A waiter for this event may block a full ring, so the record must be sent at once.
+    // A waiter for this event may block a full ring, so the record must be sent immediately.
     m_worker->flush();
 }
 

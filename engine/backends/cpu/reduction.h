@@ -66,9 +66,9 @@ typename Rule::State reduceChunk(const Rule& rule, const typename Rule::Value* i
     return state;
 }
 
-/// Reduces neighbouring results together, so that memory is read in order.
-inline constexpr std::int64_t kColumns = 64;
+inline constexpr std::int64_t kColumns = 64; ///< the largest number of results that are reduced together
 
+/// Reduces `columns` neighbouring results (≤ kColumns), `step` apart in memory; the first is number `result`.
 template <class Rule, class Store>
 void reduceColumns(const Rule& rule, const typename Rule::Value* in, const StridedLoop<1>& reduced,
                    std::int64_t columns, std::int64_t step, std::int64_t result, const Store& store) {

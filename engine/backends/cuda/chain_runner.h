@@ -21,14 +21,14 @@ public:
     /// no chains are formed.
     static std::shared_ptr<ChainRunner> find(int capability);
 
-    /// The chain's kernel for tensors of one dtype. The step keeps it as long as the chain lives. Compilation
-    /// may take seconds. The GPU must be current.
+    /// Returns the kernel of `chain` for tensors of one dtype; `chain` must outlive it. Compilation may take
+    /// seconds. The GPU must be current.
     std::unique_ptr<KernelState> prepare(const OpChain& chain, DType dtype);
     /// Submits the result of prepare(). `inputs` broadcast to `out`, which is dense. Throws Error(failed).
     void run(const KernelState& state, std::span<const TensorView> inputs, const TensorView& out,
              Queue& queue);
-    /// The reason why a kernel could not be compiled; no kernel has been requested since then. Empty if all
-    /// succeeded.
+    /// The message of the first failed compilation, after which no further kernel is compiled. Empty if none
+    /// failed.
     std::string problem() const;
 
 private:
@@ -45,7 +45,8 @@ private:
 
     const int m_capability;
     mutable std::mutex m_mutex;
-    std::map<std::string, void*> m_kernels; ///< by source; null if the compilation failed
+    std::map<std::string, void*>
+        m_kernels; ///< by source; null if it failed, or was not tried after a failure
     std::string m_problem;
 };
 

@@ -15,8 +15,9 @@ namespace twb::cuda {
 /// threshold) and merges neighbouring blocks, so size classes are not needed. Unlike cudaFree, it does not
 /// stop the device.
 ///
-/// A buffer is usable in all streams when allocate() returns. It is freed by its last owner, after the
-/// streams that use it have passed. Scratch memory of kernels is allocated and freed in one stream's order.
+/// A buffer is usable in all streams when allocate() returns. Its last owner frees it. The owner must first
+/// wait until all streams that use it have passed their work on it. Scratch memory follows one stream's
+/// order.
 class DeviceMemory final : public Allocator, public std::enable_shared_from_this<DeviceMemory> {
 public:
     /// Does not touch the GPU: no context is created until memory is needed.
@@ -30,11 +31,11 @@ public:
     /// Free memory of the driver and of the pool.
     std::size_t freeBytes();
 
-    /// In the order of `stream`. Throws like allocate().
+    /// Allocates scratch memory in the order of `stream`. Throws Error(outOfMemory).
     void* allocateOn(cudaStream_t stream, std::size_t bytes);
     void releaseOn(cudaStream_t stream, void* memory) noexcept;
 
-    /// Gives `other` direct access to this memory.
+    /// Gives the GPU with CUDA ordinal `other` direct access to this pool.
     void openTo(int other);
 
 private:

@@ -9,12 +9,12 @@
 
 namespace twb {
 
-/// The placeholder of ONNX's training op Gradient, which has the gradients of tensors by their names.
+/// The op of the placeholder for ONNX's training op Gradient, whose attributes name the tensors.
 inline constexpr std::string_view kOnnxGradient = "ai.onnx.preview.training.Gradient";
 
-/// Replaces the placeholders by backward passes. `find` gives the tensor of a name in the model. A
-/// placeholder remains, with a remark, if the gradient cannot be made, or if it is not taken at the tensors
-/// that it names.
+/// Replaces the placeholders by backward passes. `find` returns the output of a tensor's name. A placeholder
+/// stays, with a remark, if its inputs are not the tensors that it names, or if the gradient cannot be
+/// made.
 void expandGradients(ImportedModel& model,
                      const std::function<std::optional<PortRef>(const std::string&)>& find);
 

@@ -38,14 +38,14 @@ std::vector<std::string_view> split(std::string_view text, char by) {
     return out;
 }
 
-/// The texts before and after the first `by`; the second one is empty if there is none.
+/// The strings before and after the first `by`; the second one is empty if there is none.
 std::pair<std::string_view, std::string_view> cut(std::string_view text, char by) {
     const std::size_t at = text.find(by);
     if (at == std::string_view::npos) return {text, {}};
     return {text.substr(0, at), text.substr(at + 1)};
 }
 
-/// A dtype as spelled in ONNX's schemas; other texts are names of type constraints.
+/// A dtype as spelled in ONNX's schemas; other strings are names of type constraints.
 std::string typeText(std::string_view text) {
     const auto dtype = parseDType(text);
     return dtype ? onnxTypeText(*dtype) : std::string(text);

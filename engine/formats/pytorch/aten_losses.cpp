@@ -3,7 +3,7 @@
 namespace twb::aten {
 namespace {
 
-/// at::Reduction, as a number or a text.
+/// at::Reduction, as a number or a string.
 std::string reductionOf(Mapping& m) {
     if (m.isText("reduction")) return m.text("reduction", "mean");
     const std::int64_t kind = m.integer("reduction", 1);

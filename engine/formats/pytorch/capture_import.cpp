@@ -193,7 +193,7 @@ private:
     std::unordered_map<std::uint64_t, std::vector<Index>>
         m_written;                   ///< by storage: defined values, latest last
     std::set<std::string> m_foreign; ///< dtypes, layouts and devices without a counterpart
-    std::map<Index, Loose> m_loose;  ///< by the op before it
+    std::map<Index, Loose> m_loose;  ///< by the previous op
 };
 
 std::optional<SourceLine> Import::sourceOf(Index location) const {

@@ -474,7 +474,7 @@ Record Reader::finish() {
     return std::move(m_out);
 }
 
-/// Calls add() for each line of a text that arrives in pieces.
+/// Calls add() for each line of text that arrives in pieces.
 class Lines {
 public:
     Lines(Reader& reader, std::string name) : m_reader(reader), m_name(std::move(name)) {}

@@ -97,7 +97,7 @@ struct Signals {
     std::int64_t parts;          ///< per number: 1 (real) or 2 (complex)
     std::int64_t inner, size;    ///< `inner` signals are interleaved, each with `size` elements
     std::int64_t frames, step;   ///< each signal is split into `frames` overlapping frames
-    std::int64_t mirrored = 0;   ///< length of a spectrum of which the first half is given; 0: none is
+    std::int64_t mirrored = 0;   ///< full length of a one-sided spectrum; 0: the input is complete
 
     TWB_HOST_DEVICE Complex operator()(std::int64_t n, std::int64_t k) const {
         return k > mirrored / 2 && mirrored > 0 ? given(n, mirrored - k).conjugate() : given(n, k);

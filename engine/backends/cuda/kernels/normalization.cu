@@ -30,7 +30,7 @@ template <class W> struct ScaleOfChannel {
     }
 };
 
-/// Applies its function of each channel to the elements of N tensors. Each thread computes one pack of the
+/// Applies to each element of N tensors the function of its channel. Each thread computes one pack of the
 /// result, which is dense.
 template <class T, class F, int N> struct MapChannels {
     static constexpr int V = kPackOf<T>;
@@ -114,7 +114,7 @@ template <class State> std::size_t sizeOfParts(const Planes& p) {
     return static_cast<std::size_t>(std::max<std::int64_t>(p.batch, 1) * p.channels) * sizeof(State);
 }
 
-/// Measures the channels in parts, whose number is returned: states[i * channels + c] is the state of part i
+/// Measures each channel in parts, and returns their number: states[i * channels + c] is the state of part i
 /// of channel c. rowsOf(along) gives the Rows of the elements along some axes.
 template <class RowsOf, class Work>
 std::int64_t measureChannels(Queue& queue, const Shape& shape, const RowsOf& rowsOf, const Work& work,

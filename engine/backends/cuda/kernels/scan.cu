@@ -60,7 +60,8 @@ template <class T, class Rule> struct TotalOfPart {
 /// memory is read sequentially.
 constexpr std::int64_t kShare = 8;
 
-/// Each thread merges its share and adds all shares before its own; this repeats to the end of the part.
+/// Each thread reduces its share, then scans it from the total of all elements before it. This repeats to the
+/// end of the part.
 template <class T, class Rule> struct TotalUpTo {
     Parts<T> parts;
     const Total<T>* before; ///< the total before each part; null: there is one part per row
