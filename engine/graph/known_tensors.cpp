@@ -48,7 +48,7 @@ bool isControlInput(const Op& op, int port) { return port > 0 && op.name != "Con
 
 } // namespace
 
-std::vector<NodeId> inputsFirst(const Graph& graph) {
+std::vector<NodeId> topologicalOrder(const Graph& graph) {
     std::unordered_map<NodeId, std::size_t> open; // inputs that were not visited
     std::vector<NodeId> order;
     order.reserve(graph.nodes().size());
@@ -69,7 +69,7 @@ std::vector<NodeId> inputsFirst(const Graph& graph) {
 KnownTensors::KnownTensors(const Graph& graph, const TensorFiles* files, const FreeAxes& free)
     : m_graph(graph), m_files(files), m_free(free) {
     const Bodies bodies(graph);
-    for (const NodeId id : inputsFirst(graph))
+    for (const NodeId id : topologicalOrder(graph))
         if (!bodies.around(id)) learn(*graph.find(id));
 }
 

@@ -86,6 +86,6 @@ private:
 };
 
 /// The nodes in an order in which each one comes after its inputs. Nodes on or after cycles are left out.
-std::vector<NodeId> inputsFirst(const Graph& graph);
+std::vector<NodeId> topologicalOrder(const Graph& graph);
 
 } // namespace twb

@@ -153,7 +153,7 @@ public:
     }
 
     Graph run() {
-        const std::vector<NodeId> order = inputsFirst(m_graph);
+        const std::vector<NodeId> order = topologicalOrder(m_graph);
         for (auto id = order.rbegin(); id != order.rend(); ++id) visit(*m_graph.find(*id));
         Graph out = m_graph;
         m_rewrite.applyTo(out);
@@ -454,7 +454,7 @@ std::vector<std::string> remarksOn(const Graph& before, const Graph& after, cons
 
 Simplified simplify(const Graph& graph, const SimplifyOptions& options) {
     if (hasTraining(graph)) return {{}, {"Not simplified, because the graph contains a training module"}};
-    if (inputsFirst(graph).size() != graph.nodes().size())
+    if (topologicalOrder(graph).size() != graph.nodes().size())
         return {{}, {"Not simplified, because the graph contains a cycle"}};
     Simplification simplification(graph, options);
     const Graph after = simplification.run();

@@ -164,7 +164,7 @@ std::vector<GraphTensor> roiAlignOf(GradientContext& g) {
             apply("Not", {apply("Or", {placed<-1, placed> static_cast<double>(size)})});
         AxisTaps taps = tapsAt(within(placed, 0, static_cast<double>(size - 1)), size, GridMode::linear,
                                GridPadding::border, false);
-        taps.share = where(isInside, taps.share);
+        taps.weight = where(isInside, taps.weight);
         axes.push_back(taps);
     }
     const std::int64_t channels = x.shape()[1];

@@ -6,7 +6,7 @@
 namespace twb {
 namespace {
 
-/// Each tap's share as a polynomial of the fraction f of the coordinate: [power][tap].
+/// Each tap's weight as a polynomial of the fraction f of the coordinate: [power][tap].
 std::vector<std::vector<double>> weightsOf(GridMode mode) {
     if (mode == GridMode::nearest) return {{1}};
     if (mode == GridMode::linear) return {{1, 0}, {-1, 1}};
@@ -37,21 +37,21 @@ AxisTaps tapsAt(GraphTensor coordinate, std::int64_t size, GridMode mode, GridPa
     line[0] = static_cast<std::int64_t>(weights[0].size());
     const GraphTensor whole = mode == GridMode::nearest ? coordinate : floor(coordinate);
     const GraphTensor fraction = coordinate - whole;
-    GraphTensor share = constant(context, dtype, line, weights.back());
+    GraphTensor weight = constant(context, dtype, line, weights.back());
     for (std::size_t power = weights.size() - 1; power-- > 0;)
-        share = share * fraction + constant(context, dtype, line, weights[power]);
+        weight = weight * fraction + constant(context, dtype, line, weights[power]);
     std::vector<double> offsets(weights[0].size());
     std::iota(offsets.begin(), offsets.end(), mode == GridMode::cubic ? -1.0 : 0.0);
     GraphTensor at = whole + constant(context, dtype, line, offsets);
     if (padding == GridPadding::zeros) {
         const GraphTensor isInside = isWithin(at, size);
-        share = where(isInside, share);
+        weight = where(isInside, weight);
         at = where(isInside, at);
     } else {
         if (padding == GridPadding::reflection) at = reflected(at, size, corners);
         at = within(at, 0, static_cast<double>(size - 1));
     }
-    return {cast(at, DType::i64), share};
+    return {cast(at, DType::i64), weight};
 }
 
 GraphTensor weightedTaps(GraphTensor x, const std::vector<AxisTaps>& axes, GraphTensor images) {
@@ -60,7 +60,7 @@ GraphTensor weightedTaps(GraphTensor x, const std::vector<AxisTaps>& axes, Graph
     const int places = axes[0].at.shape().rank() - 1;
     std::int64_t plane = 1;
     GraphTensor index;
-    GraphTensor share;
+    GraphTensor weight;
     for (std::size_t a = axes.size(); a-- > 0;) {
         const auto lifted = [&](GraphTensor taps) { // taps along each axis, then images and places
             std::vector<std::int64_t> dims(axes.size(), 1);
@@ -71,9 +71,9 @@ GraphTensor weightedTaps(GraphTensor x, const std::vector<AxisTaps>& axes, Graph
         GraphTensor along = lifted(axes[a].at);
         if (plane != 1)
             along = apply("Mul", {along, constant(context, DType::i64, {}, {static_cast<double>(plane)})});
-        const GraphTensor factor = lifted(axes[a].share);
+        const GraphTensor factor = lifted(axes[a].weight);
         index = index ? index + along : along;
-        share = share ? share * factor : factor;
+        weight = weight ? weight * factor : factor;
         plane *= shape[static_cast<int>(a) + 2];
     }
     Shape line(std::vector<std::int64_t>(static_cast<std::size_t>(places), 1));
@@ -85,9 +85,9 @@ GraphTensor weightedTaps(GraphTensor x, const std::vector<AxisTaps>& axes, Graph
     const GraphTensor rows =
         reshape(transpose(reshape(x, {shape[0], shape[1], plane}), {0, 2, 1}), {shape[0] * plane, shape[1]});
     const GraphTensor taken = gather(rows, index, 0);
-    std::vector<std::int64_t> dims = share.shape().dims();
+    std::vector<std::int64_t> dims = weight.shape().dims();
     dims.push_back(1);
-    return taken * reshape(cast(share, x.type().dtype), Shape(dims));
+    return taken * reshape(cast(weight, x.type().dtype), Shape(dims));
 }
 
 } // namespace twb

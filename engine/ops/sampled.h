@@ -14,8 +14,8 @@ namespace twb {
 /// The elements along one axis that are combined at each place, and their weights. Both are taps × images ×
 /// places, where the places may have several axes.
 struct AxisTaps {
-    GraphTensor at;    ///< i64, within the axis
-    GraphTensor share; ///< 0 for elements outside
+    GraphTensor at;     ///< i64, within the axis
+    GraphTensor weight; ///< 0 for elements outside
 };
 
 /// The taps at coordinates in elements, images × places. The coordinates of the mode nearest are whole.

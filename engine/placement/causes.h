@@ -11,7 +11,7 @@ namespace twb {
 /// A way to fix everything that a cause broke.
 struct Remedy {
     std::string title;
-    std::vector<Fix> fixes; ///< one change: mend(graph, analysis, devices, fixes, title)
+    std::vector<Fix> fixes; ///< one change: combineFixes(graph, analysis, devices, fixes, title)
     Price price;            ///< total of the fixes
 };
 

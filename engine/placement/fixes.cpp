@@ -76,8 +76,8 @@ Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string tit
     return builder.take();
 }
 
-Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
-           const std::vector<Fix>& fixes, std::string title) {
+Delta combineFixes(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+                   const std::vector<Fix>& fixes, std::string title) {
     const DeviceRule rule(graph, devices, analysis);
     Moves moves;
     for (const Fix& fix : fixes)

@@ -22,8 +22,8 @@ Delta toDelta(const Graph& graph, const Fix& fix);
 /// wrong device only because of the move. A fix that an earlier one has made invalid is left out. If `fixes`
 /// holds one fix only and it is invalid, throws Error(badGraph), as toDelta does. `analysis` is the analysis
 /// of `graph`.
-Delta mend(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
-           const std::vector<Fix>& fixes, std::string title);
+Delta combineFixes(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
+                   const std::vector<Fix>& fixes, std::string title);
 
 /// Applies exactly these fixes as one change; fixes that no longer apply after earlier ones are left out.
 Delta toDelta(const Graph& graph, const std::vector<Fix>& fixes, std::string title);

@@ -79,7 +79,7 @@ private Q_SLOTS:
         QCOMPARE(first.title, std::string("create the 10 parameters on cuda:0"));
         QCOMPARE(first.price.ns, 0.0);
         Graph mended = g.graph();
-        mended.apply(mend(mended, analysis, devices, first.fixes, first.title));
+        mended.apply(combineFixes(mended, analysis, devices, first.fixes, first.title));
         QVERIFY(analyze(mended, devices, Policy::strict, nullptr).diagnostics.empty());
     }
 
@@ -95,7 +95,7 @@ private Q_SLOTS:
         QCOMPARE(first.title, std::string("read x instead of copy in relu"));
         QCOMPARE(first.price.ns, 0.0);
         Graph mended = g.graph();
-        mended.apply(mend(mended, analysis, devices, {first}, first.title));
+        mended.apply(combineFixes(mended, analysis, devices, {first}, first.title));
         QVERIFY(mended.sourceOf({relu, 0}) == PortRef({x, 0}));
         QVERIFY(!mended.find(copy)); // without consumers
     }
@@ -129,7 +129,7 @@ private Q_SLOTS:
         for (const Fix& fix : analysis.diagnostics.front().fixes) {
             if (fix.kind != Fix::Kind::insertTo) continue;
             Graph mended = graph;
-            mended.apply(mend(graph, analysis, devices, {fix}, fix.title));
+            mended.apply(combineFixes(graph, analysis, devices, {fix}, fix.title));
             const NodeId to = mended.sourceOf({y, 0})->node;
             QCOMPARE(mended.find(to)->op, std::string("To"));
             const auto left = [&](NodeId id) { return mended.find(id)->position.x; };

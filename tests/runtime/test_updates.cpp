@@ -184,7 +184,7 @@ private Q_SLOTS:
         QVERIFY(!causes[0].remedies.empty());
         for (const Remedy& remedy : causes[0].remedies) {
             Graph mended = d.g.graph();
-            mended.apply(mend(mended, analysis, simulatedMap(), remedy.fixes, remedy.title));
+            mended.apply(combineFixes(mended, analysis, simulatedMap(), remedy.fixes, remedy.title));
             QVERIFY2(!analyze(mended, simulatedMap(), Policy::implicit, nullptr).hasErrors(),
                      remedy.title.c_str());
         }

@@ -36,7 +36,7 @@ inline QString badFix(const Graph& graph, const DeviceMap& devices, std::size_t&
                             const std::vector<Trouble>& gone) -> std::string {
         ++applied;
         Graph mended = graph;
-        mended.apply(mend(graph, before, devices, fixes, title));
+        mended.apply(combineFixes(graph, before, devices, fixes, title));
         const Analysis after = analyze(mended, devices, policy, files);
         for (const auto& [trouble, d] : troubles(after)) {
             if (std::find(gone.begin(), gone.end(), trouble) != gone.end())

@@ -14,15 +14,15 @@ void FixActions::apply(const Fix& fix) {
     m_canvas.setFocus(); // the button is deleted with its problem
     m_editor.attempt(tr("Cannot apply the fix"), [&] {
         m_editor.edit(
-            mend(m_document.graph(), m_document.analysis(), m_document.devices(), {fix}, fix.title));
+            combineFixes(m_document.graph(), m_document.analysis(), m_document.devices(), {fix}, fix.title));
     });
 }
 
 void FixActions::applyAll(const std::vector<Fix>& fixes, const QString& title) {
     m_canvas.setFocus();
     m_editor.attempt(tr("Cannot apply the fixes"), [&] {
-        m_editor.edit(mend(m_document.graph(), m_document.analysis(), m_document.devices(), fixes,
-                           title.toStdString()));
+        m_editor.edit(combineFixes(m_document.graph(), m_document.analysis(), m_document.devices(), fixes,
+                                   title.toStdString()));
     });
 }
 
