@@ -466,10 +466,19 @@ StepState RunContext::stateOf(std::uint32_t step, std::size_t lap) const {
     return m_cached[step] ? StepState::cached : state;
 }
 
+/// The steps that failed, as far as the devices know by now, and those that read results of these.
+void RunContext::collectFailures() {
+    for (const Device device : m_devices) m_plan->devices.at(device).collect({});
+    if (!m_guard.hasFailed()) return;
+    for (const Step& step : m_plan->steps)
+        if (!m_cached[step.index] && m_guard.state(step.index, currentLap()) == StepState::done)
+            m_guard.hasInputs(step.index);
+}
+
 void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
                          std::uint32_t owner, std::uint32_t body) {
     auto& timings = m_timings[lap];
-    for (const Device device : m_devices) m_plan->devices.at(device).collect(timings);
+    collectFailures();
     m_records.clear();
     const bool isLast = iteration + 1 == m_options.iterations;
     const bool onVirtual = m_plan->virtualClock;
@@ -588,6 +597,7 @@ RunResult RunContext::execute() {
         if (!m_plan->steps.empty()) m_guard.failed(m_submitting, std::current_exception());
         m_guard.cancel();
         drain();
+        collectFailures();
     }
 
     RunResult result;

@@ -22,6 +22,9 @@ public:
     LaunchGuard* of(std::size_t lap) noexcept { return &m_sides[lap]; }
 
     bool mayRun(std::uint32_t step, std::size_t lap) noexcept;
+    /// False, and the step is poisoned, if an input was not computed. A GPU can report a failed launch after
+    /// the readers of its result have run.
+    bool hasInputs(std::uint32_t step) noexcept;
     /// Steps [first, last) did not run in an iteration of this lap; `state` is the reason.
     void skip(std::uint32_t first, std::uint32_t last, StepState state, std::size_t lap) noexcept;
     /// If there is no memory for the sentence, only the state of an error is kept; errors() then says so.
@@ -130,6 +133,7 @@ private:
     void synchronizeAll();
     std::int64_t rest();
     /// The steps of bodies of `owner` in that range, or, by default, the steps outside all bodies.
+    void collectFailures();
     void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
     void refuseOpaque();

@@ -36,6 +36,10 @@ bool RunGuard::mayRun(std::uint32_t step, std::size_t lap) noexcept {
         m_sides[lap].cut(step);
         return false;
     }
+    return hasInputs(step);
+}
+
+bool RunGuard::hasInputs(std::uint32_t step) noexcept {
     for (std::uint32_t v : m_plan.steps[step].inputs) {
         if (v == kNone || m_plan.producers[v] == kNone) continue;
         const StepState before = m_states[m_plan.producers[v]].load(std::memory_order_acquire);
@@ -73,6 +77,8 @@ void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
 
 void RunGuard::fail(std::uint32_t step, ErrorCode code, std::string_view sentence) noexcept {
     const std::scoped_lock lock(m_mutex);
+    // Launches of several iterations that were in flight may fail.
+    if (m_states[step].load(std::memory_order_relaxed) == StepState::failed) return;
     try {
         const Step& s = m_plan.steps[step];
         const std::string who =

@@ -11,10 +11,12 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
+using twb::test::fake::Loss;
 using twb::test::fake::Machine;
 
 namespace {
@@ -34,15 +36,18 @@ struct World {
     std::map<std::uintptr_t, Allocation> allocations;
     std::map<int, std::size_t> used;
     std::map<int, std::size_t> kept; ///< freed, but still held by the pool
-    bool broken = false;
+    std::set<int> lost;              ///< GPUs
+    Loss loss;
+    int calls = 0;    ///< of GPU 0, since lose()
+    int commands = 0; ///< of GPU 0, since lose()
     int pageableCopies = 0;
     int captures = 0;
     int graphLaunches = 0;
 };
 
 World& world() {
-    static World one;
-    return one;
+    static World* const one = new World; // streams of a plugin run until the program ends
+    return *one;
 }
 
 thread_local int currentGpu = 0;
@@ -55,6 +60,27 @@ thread_local cudaError_t lastError = cudaSuccess;
 cudaError_t say(cudaError_t status) {
     if (status != cudaSuccess) lastError = status;
     return status;
+}
+
+/// The state of a GPU. The lock must be held.
+bool isLost(int gpu) { return world().lost.contains(gpu); }
+cudaError_t stateOf(int gpu) { return isLost(gpu) ? world().loss.error : cudaSuccess; }
+
+/// Loses GPU 0 if this is the moment of its loss. The lock must be held.
+void count(int gpu, Loss::At at) {
+    if (gpu != 0) return;
+    int& counted = at == Loss::At::call ? world().calls : world().commands;
+    if (++counted == world().loss.number && world().loss.at == at) {
+        world().lost.insert(gpu);
+        world().changed.notify_all();
+    }
+}
+
+/// Every call that does not poll begins with this.
+cudaError_t call(int gpu = currentGpu) {
+    const std::scoped_lock lock(world().mutex);
+    count(gpu, Loss::At::call);
+    return say(stateOf(gpu));
 }
 
 const Allocation* find(const void* memory) {
@@ -85,6 +111,7 @@ struct CUgraphExec_st {
 };
 
 struct CUevent_st {
+    int gpu = currentGpu;
     std::uint64_t submitted = 0;
     std::uint64_t completed = 0;
     Clock::time_point time;
@@ -95,7 +122,7 @@ struct CUmemPoolHandle_st {
 };
 
 struct CUstream_st {
-    CUstream_st() : thread([this] { work(); }) {}
+    CUstream_st() : gpu(currentGpu), thread([this] { work(); }) {}
     ~CUstream_st() {
         push(nullptr);
         thread.join();
@@ -112,7 +139,7 @@ struct CUstream_st {
         for (;;) {
             std::function<void()> command;
             int delay = 0;
-            bool broken = false;
+            bool isDropped = false;
             {
                 std::unique_lock lock(world().mutex);
                 world().changed.wait(lock, [this] { return !commands.empty(); });
@@ -120,21 +147,26 @@ struct CUstream_st {
                 commands.pop_front();
                 if (world().machine.mostDelayUs > 0)
                     delay = static_cast<int>(random() % static_cast<unsigned>(world().machine.mostDelayUs));
-                broken = world().broken;
             }
             if (!command) return;
             if (delay > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay));
+            {
+                const std::scoped_lock lock(world().mutex);
+                count(gpu, Loss::At::command);
+                isDropped = isLost(gpu);
+            }
             try {
-                if (!broken) command();
+                if (!isDropped) command();
             } catch (...) {
                 const std::scoped_lock lock(world().mutex);
-                world().broken = true;
+                world().lost.insert(gpu);
             }
             const std::scoped_lock lock(world().mutex);
             ++completed;
             world().changed.notify_all();
         }
     }
+    const int gpu;
     std::deque<std::function<void()>> commands;
     std::uint64_t submitted = 0;
     std::uint64_t completed = 0;
@@ -167,8 +199,9 @@ namespace twb::test::fake {
 void start(const Machine& machine) {
     const std::scoped_lock lock(world().mutex);
     world().machine = machine;
-    world().broken = false;
-    // Allocations that a broken GPU did not free.
+    world().lost.clear();
+    world().loss = {};
+    // Allocations that a lost GPU did not free.
     for (const auto& [address, allocation] : world().allocations)
         std::free(reinterpret_cast<void*>(address)); // NOLINT(performance-no-int-to-ptr)
     world().allocations.clear();
@@ -184,7 +217,26 @@ bool hasContext(int gpu) { return (contexts >> static_cast<unsigned>(gpu) & 1U) 
 
 const Machine& machine() { return world().machine; }
 
-void enqueue(cudaStream_t stream, std::function<void()> work) { stream->push(std::move(work)); }
+void lose(const Loss& loss) {
+    const std::scoped_lock lock(world().mutex);
+    world().loss = loss;
+    world().calls = world().commands = 0;
+}
+
+void giveBack() {
+    const std::scoped_lock lock(world().mutex);
+    world().loss = {};
+    world().lost.clear();
+}
+
+int counted(Loss::At at) {
+    const std::scoped_lock lock(world().mutex);
+    return at == Loss::At::call ? world().calls : world().commands;
+}
+
+void enqueue(cudaStream_t stream, std::function<void()> work) {
+    if (call(stream->gpu) == cudaSuccess) stream->push(std::move(work));
+}
 
 int pageableCopies() {
     const std::scoped_lock lock(world().mutex);
@@ -212,10 +264,14 @@ extern "C" {
 
 cudaError_t cudaGetLastError() { return std::exchange(lastError, cudaSuccess); }
 const char* cudaGetErrorName(cudaError_t status) {
-    return status == cudaErrorIllegalAddress ? "cudaErrorIllegalAddress" : "cudaErrorOfTheFake";
+    return status == cudaErrorIllegalAddress       ? "cudaErrorIllegalAddress"
+           : status == cudaErrorDevicesUnavailable ? "cudaErrorDevicesUnavailable"
+                                                   : "cudaErrorOfTheFake";
 }
 const char* cudaGetErrorString(cudaError_t status) {
-    return status == cudaErrorIllegalAddress ? "an illegal memory access was encountered" : "an error";
+    return status == cudaErrorIllegalAddress       ? "an illegal memory access was encountered"
+           : status == cudaErrorDevicesUnavailable ? "CUDA-capable device(s) is/are busy or unavailable"
+                                                   : "an error";
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -252,7 +308,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 cudaError_t cudaSetDevice(int index) {
     currentGpu = index;
     makeContext(); // from CUDA 12 on
-    return cudaSuccess;
+    return call();
 }
 cudaError_t cudaGetDevice(int* index) {
     *index = currentGpu;
@@ -261,6 +317,7 @@ cudaError_t cudaGetDevice(int* index) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
     makeContext();
+    if (const cudaError_t state = call(); state != cudaSuccess) return state;
     *stream = new CUstream_st;
     return cudaSuccess;
 }
@@ -270,21 +327,23 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     makeContext();
+    call(stream->gpu);
     if (losesCapture(stream) || losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     std::unique_lock lock(world().mutex);
     const std::uint64_t until = stream->submitted;
     world().changed.wait(lock, [&] { return stream->completed >= until; });
-    return world().broken ? say(cudaErrorIllegalAddress) : cudaSuccess;
+    return say(stateOf(stream->gpu));
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     makeContext();
     if (losesCapture(stream) || losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
-    if (world().broken) return say(cudaErrorIllegalAddress);
+    if (isLost(stream->gpu)) return say(stateOf(stream->gpu));
     return stream->completed >= stream->submitted ? cudaSuccess : say(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     makeContext();
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     if (losesCapture(stream)) return say(cudaErrorStreamCaptureUnsupported);
     std::uint64_t until = 0;
     {
@@ -294,13 +353,14 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     }
     stream->push([event, until] {
         std::unique_lock lock(world().mutex);
-        world().changed.wait(lock, [&] { return event->completed >= until || world().broken; });
+        world().changed.wait(lock, [&] { return event->completed >= until || isLost(event->gpu); });
     });
     return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
     makeContext();
+    if (const cudaError_t state = call(); state != cudaSuccess) return state;
     *event = new CUevent_st;
     return cudaSuccess;
 }
@@ -310,6 +370,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     makeContext();
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     if (losesCapture(stream))
         return say(cudaErrorStreamCaptureUnsupported); // such an event only orders work within the graph and
                                                        // has no time
@@ -328,6 +389,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
     if (!stream->captured || flags != cudaEventRecordExternal) return cudaEventRecord(event, stream);
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     stream->push([event] {
         const std::scoped_lock lock(world().mutex);
         event->completed = ++event->submitted;
@@ -340,19 +402,21 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     makeContext();
     if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
-    if (world().broken) return say(cudaErrorIllegalAddress);
+    if (isLost(event->gpu)) return say(stateOf(event->gpu));
     return event->completed >= event->submitted ? cudaSuccess : say(cudaErrorNotReady);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     makeContext();
+    call(event->gpu);
     if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     std::unique_lock lock(world().mutex);
     const std::uint64_t until = event->submitted;
-    world().changed.wait(lock, [&] { return event->completed >= until || world().broken; });
-    return world().broken ? say(cudaErrorIllegalAddress) : cudaSuccess;
+    world().changed.wait(lock, [&] { return event->completed >= until || isLost(event->gpu); });
+    return say(stateOf(event->gpu));
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
     makeContext();
+    if (const cudaError_t state = call(from->gpu); state != cudaSuccess) return state;
     const std::scoped_lock lock(world().mutex);
     if (from->completed < from->submitted || to->completed < to->submitted) return say(cudaErrorNotReady);
     const std::chrono::duration<double, std::milli> passed = to->time - from->time;
@@ -362,6 +426,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
     makeContext();
+    if (const cudaError_t state = call(); state != cudaSuccess) return state;
     *pool = new CUmemPoolHandle_st{properties->location.id};
     return cudaSuccess;
 }
@@ -383,8 +448,8 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
     return cudaSuccess;
 }
 cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     const std::scoped_lock lock(world().mutex);
-    if (world().broken) return say(cudaErrorIllegalAddress);
     if (stream->captured) {
         *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
         stream->captured->memory.push_back(*memory);
@@ -399,6 +464,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t p
     return cudaSuccess;
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     if (stream->captured) { // the graph still owns it
         stream->push([memory] {
             const std::scoped_lock lock(world().mutex);
@@ -426,6 +492,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
     makeContext();
+    if (const cudaError_t state = call(); state != cudaSuccess) return state;
     if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     *memory = std::malloc(bytes);
@@ -433,6 +500,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
     return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
+    if (const cudaError_t state = call(); state != cudaSuccess) return state;
     if (losesCapture()) return say(cudaErrorStreamCaptureUnsupported);
     const std::scoped_lock lock(world().mutex);
     world().allocations.erase(reinterpret_cast<std::uintptr_t>(memory));
@@ -441,6 +509,7 @@ cudaError_t cudaFreeHost(void* memory) {
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
     makeContext();
+    if (const cudaError_t state = call(); state != cudaSuccess) return state;
     const std::scoped_lock lock(world().mutex);
     const Allocation* known = find(memory);
     attributes->type = !known           ? cudaMemoryTypeUnregistered
@@ -451,9 +520,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
     makeContext();
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     {
         const std::scoped_lock lock(world().mutex);
-        if (world().broken) return say(cudaErrorIllegalAddress);
         if (!find(target) || !find(source)) ++world().pageableCopies;
     }
     stream->push([=] { std::memcpy(target, source, bytes); });
@@ -465,8 +534,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     const std::scoped_lock lock(world().mutex);
-    if (world().broken) return say(cudaErrorIllegalAddress);
     if (mode != cudaStreamCaptureModeThreadLocal) return say(cudaErrorInvalidValue);
     stream->captured = std::make_unique<CUgraph_st>();
     stream->isCaptureLost = world().machine.graphs == Machine::Graphs::failToCapture;
@@ -474,6 +543,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
     return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+    const cudaError_t state = call(stream->gpu);
     std::unique_ptr<CUgraph_st> captured;
     {
         const std::scoped_lock lock(world().mutex);
@@ -482,6 +552,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
         if (!stream->isCaptureLost) ++world().captures;
     }
     *graph = nullptr;
+    if (state != cudaSuccess) return state;
     if (stream->isCaptureLost) return say(cudaErrorStreamCaptureInvalidated);
     *graph = captured.release();
     return cudaSuccess;
@@ -491,6 +562,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+    if (const cudaError_t state = call(); state != cudaSuccess) return state;
     if (world().machine.graphs == Machine::Graphs::failToBeMade) return say(cudaErrorMemoryAllocation);
     auto made = std::make_unique<CUgraphExec_st>();
     made->graph = std::make_unique<CUgraph_st>();
@@ -504,9 +576,9 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
     {
         const std::scoped_lock lock(world().mutex);
-        if (world().broken) return say(cudaErrorIllegalAddress);
         if (world().machine.graphs == Machine::Graphs::failToLaunch) return say(cudaErrorMemoryAllocation);
         ++world().graphLaunches;
     }

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace twb::test::fake {
@@ -22,8 +23,26 @@ struct Machine {
     enum class Graphs { work, failToCapture, failToBeMade, failToLaunch } graphs = Graphs::work;
 };
 
+/// A moment at which GPU 0 is lost. Each of its later calls fails with the same error, and its streams do no
+/// more work. The other GPUs go on.
+struct Loss {
+    enum class At : std::uint8_t {
+        call,   ///< a call of the runtime, other than the queries that poll, or a launch of a kernel
+        command ///< a queued kernel, copy or event, while the GPU runs it
+    } at = At::call;
+    int number = 0; ///< from 1, counted from lose() on
+    cudaError_t error = cudaErrorIllegalAddress;
+};
+
 /// Initialises the fake machine. No streams may exist.
 void start(const Machine& machine);
+
+/// The machine loses its GPU 0 at this moment.
+void lose(const Loss& loss);
+/// GPU 0 works again. Only the machine is whole again: a program that saw the loss must restart.
+void giveBack();
+/// The calls of GPU 0, and its commands, since lose().
+int counted(Loss::At at);
 
 /// Queues a kernel's work. An exception in it breaks the GPU, as an illegal access does.
 void enqueue(cudaStream_t stream, std::function<void()> work);

@@ -10,6 +10,29 @@ std::string sentenceOf(cudaError_t status) {
     return fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
 }
 
+// Source: CUDA Runtime API, Data types used by CUDA Runtime, cudaError.
+bool isFatal(cudaError_t status) noexcept {
+    switch (status) {
+    case cudaErrorUnknown:
+    case cudaErrorAssert:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorExternalDevice:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorNvlinkUncorrectable:
+        return true;
+    default:
+        return false;
+    }
+}
+
 void check(cudaError_t status, const char* doing) {
     if (status == cudaSuccess) return;
     cudaGetLastError();

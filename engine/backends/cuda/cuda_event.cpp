@@ -11,10 +11,10 @@ namespace twb::cuda {
 void Mark::issue(cudaStream_t stream) {
     try {
         m_event = LentEvent(m_gpu->marks());
-        check(cudaEventRecord(m_event.get(), stream), "recording an event");
+        m_gpu->check(cudaEventRecord(m_event.get(), stream), "recording an event");
         settle(kIssued);
-    } catch (const Error& error) {
-        m_gpu->lose(error.what());
+    } catch (const Error&) {
+        if (!m_gpu->findsLoss(stream, "recording an event")) m_gpu->lose("an event cannot be recorded");
         giveUp();
     }
 }
@@ -25,10 +25,14 @@ bool Mark::waitUntilIssued() const noexcept {
 }
 
 void Mark::wait() const {
-    if (!waitUntilIssued()) return;
-    m_gpu->use();
-    const cudaError_t status = waitForEvent(m_event.get());
-    if (status != cudaSuccess) m_gpu->lose(status, "waiting for an event");
+    if (waitUntilIssued()) {
+        m_gpu->use();
+        const cudaError_t status = waitForEvent(m_event.get());
+        if (status == cudaSuccess) return;
+        m_gpu->lose(status, "waiting for an event");
+    }
+    // The steps before the mark must have failed before a step after it asks whether it may run.
+    Timeline::resolveAll();
 }
 
 bool Mark::isPassed() const {

@@ -40,8 +40,9 @@ bool isPinned(const void* memory) {
 
 CudaStream::CudaStream(const GpuResources& gpu, const DeviceProfile& profile, QueueKind kind)
     : m_gpu(gpu), m_profile(profile) {
+    m_gpu.gpu->throwIfLost();
     m_gpu.gpu->use();
-    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
+    m_gpu.gpu->check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
     try {
         m_timeline = std::make_unique<Timeline>(m_gpu.gpu, m_stream);
         if (kind == QueueKind::compute) m_queue = std::make_unique<LaunchQueue>(m_gpu, m_stream);
@@ -49,7 +50,9 @@ CudaStream::CudaStream(const GpuResources& gpu, const DeviceProfile& profile, Qu
         m_ring = std::make_unique<StagingRing>(*m_copies, *m_gpu.pinned, kStagingChunk, kStagingChunks);
         m_thread = std::thread([this] { work(); });
     } catch (...) {
+        m_gpu.gpu->findsLoss(m_stream, "preparing a stream");
         cudaStreamDestroy(m_stream);
+        m_gpu.gpu->throwIfLost();
         throw;
     }
 }
@@ -136,11 +139,8 @@ void CudaStream::synchronize() {
 }
 
 void CudaStream::work() {
-    try {
-        m_gpu.gpu->makeCurrent();
-    } catch (const Error& error) {
-        m_gpu.gpu->lose(error.what());
-    }
+    if (const cudaError_t status = cudaSetDevice(m_gpu.gpu->index()); status != cudaSuccess)
+        m_gpu.gpu->lose(status, "choosing the GPU");
     while (const std::optional<Command> command = next()) {
         perform(*command);
         {
@@ -228,7 +228,7 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
     if (mayRun) {
         const NamedRange range(op);
         try {
-            if (m_gpu.gpu->isLost()) throw Error(ErrorCode::failed, m_gpu.gpu->lossSentence());
+            m_gpu.gpu->throwIfLost();
             span = newSpan();
             issue();
             check(cudaEventRecord(span->end->get(), m_stream), "recording an event");
@@ -241,10 +241,10 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
         } catch (...) {
             span.reset();
             m_lastEnd.reset();
-            if (guard) guard->failed(step, std::current_exception());
-            if (const cudaError_t status = cudaStreamQuery(m_stream);
-                status != cudaSuccess && status != cudaErrorNotReady)
-                m_gpu.gpu->lose(status, op);
+            std::exception_ptr why = std::current_exception();
+            if (m_gpu.gpu->findsLoss(m_stream, op))
+                why = std::make_exception_ptr(Error(ErrorCode::failed, m_gpu.gpu->lossSentence()));
+            if (guard) guard->failed(step, std::move(why));
         }
     }
     if (!span) {

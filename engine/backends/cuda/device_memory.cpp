@@ -32,35 +32,45 @@ DeviceMemory::DeviceMemory(std::shared_ptr<Gpu> gpu, std::size_t totalBytes)
     : m_gpu(std::move(gpu)), m_total(totalBytes) {}
 
 DeviceMemory::~DeviceMemory() {
-    if (!m_pool) return;
+    if (!m_stream) return;
     m_gpu->use();
     cudaStreamSynchronize(m_stream);
-    cudaMemPoolDestroy(m_pool);
+    if (m_pool) cudaMemPoolDestroy(m_pool);
     cudaStreamDestroy(m_stream);
 }
 
 /// Creates the pool and its stream at the first use. The lock must be held, and the GPU current.
 void DeviceMemory::prepare() {
+    m_gpu->throwIfLost();
     if (m_pool) return;
-    if (m_gpu->isLost()) throw Error(ErrorCode::failed, m_gpu->lossSentence());
-    check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
+    if (!m_stream)
+        m_gpu->check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
     cudaMemPoolProps props{};
     props.allocType = cudaMemAllocationTypePinned; // CUDA's name for device memory here
     props.location.type = cudaMemLocationTypeDevice;
     props.location.id = m_gpu->index();
     cudaMemPool_t pool = nullptr;
-    check(cudaMemPoolCreate(&pool, &props), "creating a device memory pool");
+    m_gpu->check(cudaMemPoolCreate(&pool, &props), "creating a device memory pool");
+    try {
+        configure(pool);
+    } catch (...) {
+        cudaMemPoolDestroy(pool);
+        throw;
+    }
     m_pool = pool;
-    std::uint64_t keepAll = std::numeric_limits<std::uint64_t>::max();
-    check(cudaMemPoolSetAttribute(m_pool, cudaMemPoolAttrReleaseThreshold, &keepAll),
-          "setting the pool's release threshold");
     allowWaiting(false);
+}
+
+void DeviceMemory::configure(cudaMemPool_t pool) const {
+    std::uint64_t keepAll = std::numeric_limits<std::uint64_t>::max();
+    m_gpu->check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keepAll),
+                 "setting the pool's release threshold");
     for (const int other : m_openTo) {
         cudaMemAccessDesc access{};
         access.location.type = cudaMemLocationTypeDevice;
         access.location.id = other;
         access.flags = cudaMemAccessFlagsProtReadWrite;
-        check(cudaMemPoolSetAccess(m_pool, &access, 1), "giving another GPU access to memory");
+        m_gpu->check(cudaMemPoolSetAccess(pool, &access, 1), "giving another GPU access to memory");
     }
 }
 
@@ -110,10 +120,10 @@ BufferPtr DeviceMemory::allocate(std::size_t bytes, MemoryKind) {
     cudaError_t status = bytes > m_total ? cudaErrorMemoryAllocation
                                          : take(&memory, std::max<std::size_t>(bytes, 1), m_stream);
     if (status == cudaErrorMemoryAllocation) refuse(bytes);
-    check(status, "allocating device memory");
+    m_gpu->check(status, "allocating device memory");
     // Makes the memory available to other streams. This stream has no other work, so this does not wait for
     // kernels.
-    check(cudaStreamSynchronize(m_stream), "allocating device memory");
+    m_gpu->check(cudaStreamSynchronize(m_stream), "allocating device memory");
     return std::make_shared<Block>(shared_from_this(), memory, m_gauge.add(bytes));
 }
 
@@ -130,7 +140,7 @@ void* DeviceMemory::allocateOn(cudaStream_t stream, std::size_t bytes) {
     void* memory = nullptr;
     const cudaError_t status = take(&memory, std::max<std::size_t>(bytes, 1), stream);
     if (status == cudaErrorMemoryAllocation) refuse(bytes);
-    check(status, "allocating device memory for a kernel");
+    m_gpu->check(status, "allocating device memory for a kernel");
     m_scratch[memory] = m_gauge.add(bytes);
     return memory;
 }

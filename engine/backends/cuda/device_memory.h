@@ -41,6 +41,7 @@ public:
 private:
     class Block;
     void prepare();
+    void configure(cudaMemPool_t pool) const;
     void allowWaiting(bool may) noexcept;
     void release(void* memory, const PeakGauge::Share& share) noexcept;
     cudaError_t take(void** memory, std::size_t bytes, cudaStream_t stream);

@@ -1,6 +1,6 @@
 #include "backends/cuda/event_pool.h"
 
-#include "backends/cuda/cuda_error.h"
+#include "backends/cuda/gpu.h"
 
 #include <chrono>
 #include <new>
@@ -26,7 +26,7 @@ cudaEvent_t EventPool::take() {
         }
     }
     cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, m_flags), "creating an event");
+    m_gpu.check(cudaEventCreateWithFlags(&event, m_flags), "creating an event");
     return event;
 }
 

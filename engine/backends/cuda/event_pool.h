@@ -8,17 +8,20 @@
 
 namespace twb::cuda {
 
+class Gpu;
+
 /// CUDA events to borrow, all created with the same flags. They are reused because creating an event takes
 /// longer than a launch. Thread-safe.
 class EventPool {
 public:
-    explicit EventPool(unsigned flags) : m_flags(flags) {}
+    EventPool(Gpu& gpu, unsigned flags) : m_gpu(gpu), m_flags(flags) {}
     ~EventPool();
-    /// An unused event. The GPU must be current.
+    /// An unused event. The GPU must be current. Throws like Gpu::check().
     cudaEvent_t take();
     void giveBack(cudaEvent_t event) noexcept;
 
 private:
+    Gpu& m_gpu;
     const unsigned m_flags;
     std::mutex m_mutex;
     std::vector<cudaEvent_t> m_free;

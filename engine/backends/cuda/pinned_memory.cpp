@@ -65,8 +65,11 @@ BufferPtr PinnedMemory::allocate(std::size_t bytes, MemoryKind) {
     } else {
         m_gpu->use();
         if (m_gauge.used() + m_cached + size > m_limit) trimLocked();
+        m_gpu->throwIfLost();
         cudaError_t status = cudaHostAlloc(&memory, size, cudaHostAllocPortable);
         if (status != cudaSuccess) {
+            if (status != cudaErrorMemoryAllocation)
+                m_gpu->check(status, "allocating page-locked host memory");
             cudaGetLastError();
             trimLocked();
             status = cudaHostAlloc(&memory, size, cudaHostAllocPortable);

@@ -1,0 +1,11 @@
+#include "cuda/fake_runtime.h"
+
+// With backends/cuda/plugin.cpp, a CUDA plugin whose GPUs are those of the stand-in. A test that loads it
+// calls these functions.
+
+#define TWB_EXPORT extern "C" __attribute__((visibility("default")))
+
+TWB_EXPORT void twb_fake_lose(int at, int number, int error) {
+    twb::test::fake::lose({twb::test::fake::Loss::At(at), number, cudaError_t(error)});
+}
+TWB_EXPORT void twb_fake_give_back() { twb::test::fake::giveBack(); }
