@@ -420,7 +420,7 @@ private:
         options.state = std::move(state);
         RunResult result = runToEnd(prepared.plan, options, observer);
         if (result.status == RunStatus::failed)
-            throw Error(result.errors.empty() ? ErrorCode::failed : result.errors.front().code,
+            throw Error(ErrorCode::failed,
                         result.errors.empty() ? "the run failed" : result.errors.front().message);
         return result;
     }

@@ -69,7 +69,7 @@ public:
     bool isModelled() const noexcept; ///< a simulated device takes part: times come from its profile
 
     /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps. Throws
-    /// Error with the first error of the run; the training run then cannot continue.
+    /// Error(failed) with the first error of the run; the training run then cannot continue.
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop = nullptr);
     /// The loss over the validation rows, with the graph as it is in inference. Nothing if `stop` ended
     /// it.

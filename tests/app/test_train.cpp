@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <random>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 using namespace twb;
@@ -49,8 +50,8 @@ Program prepared(double bad = 0) {
 }
 
 QStringList training(const QStringList& more = {}) {
-    return QStringList{"train", "net.twb", "--loss", "loss", "--lr", "0.01", "--epochs", "30", "--quiet"} +
-           more;
+    const QStringList epochs = more.contains("--epochs") ? QStringList{} : QStringList{"--epochs", "30"};
+    return QStringList{"train", "net.twb", "--loss", "loss", "--lr", "0.01", "--quiet"} + epochs + more;
 }
 
 } // namespace
@@ -176,6 +177,112 @@ private Q_SLOTS:
         const Ended ended = twb.run(QStringList{"train", "net.twb"} + options);
         QVERIFY2(ended.err.contains(sentence), qPrintable(ended.err));
         QCOMPARE(ended.exit, exit);
+    }
+
+    /// Data that do not fit, and a parameter that the loss does not depend on.
+    void badDataAreNamed_data() {
+        QTest::addColumn<QString>("change");
+        QTest::addColumn<int>("exit");
+        QTest::addColumn<QString>("sentence");
+        QTest::newRow("label out of range")
+            << "label" << 1
+            << "SoftmaxCrossEntropyLoss \"loss\": Target 7 is out of bounds: there are 3 classes; set "
+               "ignore_index";
+        QTest::newRow("no rows") << "no rows" << 3 << "\"x.npy\" has no rows";
+        QTest::newRow("a single number") << "number" << 3 << "\"x.npy\" is a single number and has no rows";
+        QTest::newRow("a label is missing")
+            << "labels" << 3 << "\"x.npy\" has 120 rows, but \"y.npy\" has 119; each row needs its label";
+        QTest::newRow("batches of no rows") << "batch" << 3 << "\"batch_size\"";
+        QTest::newRow("a parameter that does not reach the loss")
+            << "parameter" << 3
+            << "the loss SoftmaxCrossEntropyLoss \"loss\" does not depend on the parameter Parameter "
+               "\"lonely\"";
+    }
+    void badDataAreNamed() {
+        QFETCH(const QString, change);
+        QFETCH(const int, exit);
+        QFETCH(const QString, sentence);
+        const Program twb = prepared();
+        QStringList more;
+        const auto replace = [&](const char* file, TensorType type, std::int64_t last = 0) {
+            const Tensor tensor = Tensor::onHost(std::move(type));
+            if (last) tensor.values<std::int64_t>().back() = last;
+            writeNpy(twb.fsPath(file), tensor.view());
+        };
+        if (change == "label") replace("y.npy", {DType::i64, Shape{120}}, 7);
+        if (change == "no rows") replace("x.npy", {DType::f32, Shape{0, 8}});
+        if (change == "number") replace("x.npy", {DType::f32, Shape{}});
+        if (change == "labels") replace("y.npy", {DType::i64, Shape{119}});
+        if (change == "batch") {
+            QByteArray project = twb.read("net.twb");
+            project.replace("\"batch_size\": 16", "\"batch_size\": 0");
+            twb.write("net.twb", project);
+        }
+        if (change == "parameter") {
+            GraphMaker maker = classifier();
+            maker.node("Parameter", "lonely", "cpu", {{"shape", Integers{3}}});
+            twb.save("net.twb", maker);
+            more << "--parameters"
+                 << "lonely";
+        }
+        const Ended ended = twb.run(training(more));
+        QVERIFY2(ended.err.contains(sentence), qPrintable(ended.err));
+        QCOMPARE(ended.exit, exit);
+        QCOMPARE(ended.err.count('\n'), 1);
+    }
+
+    void aCheckpointOfAnotherGraphIsNamed() {
+        const Program twb = prepared();
+        QCOMPARE(twb.run(training({"--checkpoint", "saved"})).exit, 0);
+        const QByteArray before = twb.read("saved/checkpoint.json");
+        twb.write("net.twb", twb.read("net.twb").replace("[3, 8]", "[4, 8]").replace("[3]", "[4]"));
+        Ended ended = twb.run(training({"--checkpoint", "saved", "--resume", "--epochs", "40"}));
+        QCOMPARE(ended.exit, 4);
+        QVERIFY2(ended.err.contains("saved: the checkpoint does not match this graph: "),
+                 qPrintable(ended.err));
+        QVERIFY2(ended.err.contains("resume with the graph and options of the checkpoint"),
+                 qPrintable(ended.err));
+        // With another optimizer, there is no state of its own.
+        twb.write("net.twb", twb.read("net.twb").replace("[4, 8]", "[3, 8]").replace("[4]", "[3]"));
+        ended = twb.run(training({"--checkpoint", "saved", "--resume", "--optimizer", "rmsprop"}));
+        QCOMPARE(ended.exit, 4);
+        QVERIFY2(ended.err.contains("it has no tensor"), qPrintable(ended.err));
+        QCOMPARE(twb.read("saved/checkpoint.json"), before);
+    }
+
+    /// A file that cannot be written any further, as on a full disk. The checkpoint before it stays whole.
+    void aFullDiskLosesNothing() {
+        const Program twb = prepared();
+        QCOMPARE(twb.run(training({"--export-weights", "whole.safetensors"})).exit, 0);
+        QCOMPARE(twb.run(training({"--checkpoint", "saved", "--epochs", "10"})).exit, 0);
+        const QByteArray before = twb.read("saved/checkpoint.json");
+        const std::pair<QStringList, QString> files[] = {
+            {{"--checkpoint", "saved", "--resume"}, "saved/"},
+            {{"--report", "r.json"}, "r.json"},
+            {{"-o", "trained.twb"}, "trained.safetensors"},
+            {{"--export-weights", "w.safetensors"}, "w.safetensors"}};
+        for (const auto& [options, file] : files) {
+            QProcess process;
+            process.setWorkingDirectory(twb.file(QString()));
+            process.setChildProcessModifier([] {
+                const rlimit most{100, 100}; // bytes of a file
+                setrlimit(RLIMIT_FSIZE, &most);
+                std::signal(SIGXFSZ, SIG_IGN);
+            });
+            process.start(Program::path(), training(options));
+            const Ended ended = Program::wait(process);
+            QCOMPARE(ended.exit, 4);
+            QVERIFY2(ended.err.contains(file), qPrintable(ended.err));
+            QVERIFY2(ended.err.contains(" cannot be written: File too large"), qPrintable(ended.err));
+        }
+        for (const char* name : {"r.json", "trained.twb", "trained.safetensors", "w.safetensors"})
+            QVERIFY2(!twb.exists(name), name);
+        QCOMPARE(twb.read("saved/checkpoint.json"), before);
+        QCOMPARE(
+            twb.run(training({"--checkpoint", "saved", "--resume", "--export-weights", "rest.safetensors"}))
+                .exit,
+            0);
+        QCOMPARE(twb.read("rest.safetensors"), twb.read("whole.safetensors"));
     }
 
     void aDamagedCheckpointIsNamed() {
