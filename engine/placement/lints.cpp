@@ -169,17 +169,21 @@ void Lints::lookAtWhatStays(const NodeFacts& to, const NodeFacts& source) {
     d.fixes.push_back(std::move(fix));
 }
 
-/// The Batches node whose data this tensor is, or from whose data one op on the cpu computes it; null if
-/// there is none. An incremental analysis (reanalyze) sees changes at this distance only.
+/// The Batches node whose data this tensor is, or from whose data ops on the cpu compute it, through their
+/// first inputs; null if there is none.
 const NodeFacts* Lints::batchesOf(const NodeFacts& reader) const {
-    constexpr int farthest = 2;
     const NodeFacts* at = &reader;
-    for (int distance = 0; at && at->op && distance < farthest; ++distance) {
+    for (std::size_t distance = 0; at && at->op && distance < kFarthestBatches; ++distance) {
         if (at->inputs.empty() || !at->inputs[0]) return nullptr;
         const PortRef from = *at->inputs[0];
         at = m_analysis.find(from.node);
         if (!at || !at->op || !at->device.isCpu()) return nullptr;
         if (at->op->name == "Batches") return from.port == 0 ? at : nullptr;
+        // An op that also reads what this iteration computes cannot run before it.
+        for (std::size_t port = 1; port < at->inputs.size(); ++port) {
+            const NodeFacts* other = factsOf(at->inputs[port]);
+            if (other && !isConstantSource(m_graph, *other)) return nullptr;
+        }
     }
     return nullptr;
 }

@@ -2,6 +2,7 @@
 
 #include "placement/analysis.h"
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,8 +19,9 @@ namespace twb {
 /// - `read-before-complete` (warning): the host reads the result of a `non_blocking` copy. Runs here wait for
 /// the copy; PyTorch does not.
 /// - `transfer-in-iteration` (note): a constant tensor is copied in every iteration.
-/// - `waits-for-data` (note): each iteration waits for a blocking copy of its batch, although Batches can
-/// load and copy it during the previous iteration (prefetch).
+/// - `waits-for-data` (note): each iteration waits for a blocking copy of its batch, or of tensors that ops
+/// on the cpu compute from it, although Batches can load and copy it during the previous iteration
+/// (prefetch).
 /// - `created-elsewhere` (note): a tensor of an imported program is created in every iteration only to be
 /// copied to another device.
 /// - `sync` (note): the host waits for a device in every iteration of an imported program.
@@ -28,6 +30,9 @@ namespace twb {
 /// and back.
 class Lints {
 public:
+    /// `waits-for-data` looks at most this many edges back from a copy for its Batches.
+    static constexpr std::size_t kFarthestBatches = 16;
+
     Lints(const Graph& graph, const DeviceMap& devices, Analysis& analysis)
         : m_graph(graph), m_devices(devices), m_analysis(analysis) {}
 

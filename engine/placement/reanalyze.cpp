@@ -67,6 +67,7 @@ private:
     bool reconsider(NodeFacts& facts);
     bool widen(bool hasMismatches);
     bool followTransfers();
+    bool followBatches();
     bool followOrigins();
     template <class Leads, class Visit>
     bool follow(std::size_t farthest, const Leads& leads, const Visit& visit);
@@ -101,7 +102,9 @@ bool Revalidation::run(const Delta& delta) {
     m_said = m_checked;
     const bool hasMismatches = std::any_of(before.begin(), before.end(),
                                            [](const Diagnostic& d) { return d.code == "device-mismatch"; });
-    if (!widen(hasMismatches) || !followTransfers() || (hasMismatches && !followOrigins())) return false;
+    if (!widen(hasMismatches) || !followTransfers() || !followBatches() ||
+        (hasMismatches && !followOrigins()))
+        return false;
     say(std::move(before));
     return true;
 }
@@ -232,8 +235,20 @@ bool Revalidation::widen(bool hasMismatches) {
 bool Revalidation::followTransfers() {
     return follow(
         m_graph.nodes().size(),
-        [](const NodeFacts& facts) { return facts.op && facts.op->role == OpRole::transfer; },
+        [](const NodeFacts& facts, std::int32_t) { return facts.op && facts.op->role == OpRole::transfer; },
         [this](const NodeFacts& facts) { m_said.insert(facts.id); });
+}
+
+/// A copy waits for a batch from which ops on the cpu compute its tensor.
+bool Revalidation::followBatches() {
+    return follow(
+        Lints::kFarthestBatches,
+        [](const NodeFacts& facts, std::int32_t) {
+            return facts.op && (facts.device.isCpu() || facts.op->role == OpRole::transfer);
+        },
+        [this](const NodeFacts& facts) {
+            if (facts.op->role == OpRole::transfer) m_said.insert(facts.id);
+        });
 }
 
 /// A mismatch names the node that determined a tensor's device: back through the first inputs of compute
@@ -241,15 +256,17 @@ bool Revalidation::followTransfers() {
 bool Revalidation::followOrigins() {
     return follow(
         DeviceRule::kFarthestOrigin,
-        [](const NodeFacts& facts) { return facts.op && facts.op->role == OpRole::compute; },
+        [](const NodeFacts& facts, std::int32_t port) {
+            return port == 0 && facts.op && facts.op->role == OpRole::compute;
+        },
         [this](const NodeFacts& facts) {
             for (const Edge& edge : m_graph.outgoing(facts.id))
                 if (factsOf(edge.to.node).noted) m_said.insert(edge.to.node);
         });
 }
 
-/// Visits the consumers of a changed node's output through their first inputs, and so on, while `leads`
-/// allows it, over at most `farthest` edges.
+/// Visits the consumers of a changed node's outputs, and so on, while `leads(consumer, port)` allows it, over
+/// at most `farthest` edges.
 template <class Leads, class Visit>
 bool Revalidation::follow(std::size_t farthest, const Leads& leads, const Visit& visit) {
     std::unordered_set<NodeId> seen;
@@ -259,7 +276,7 @@ bool Revalidation::follow(std::size_t farthest, const Leads& leads, const Visit&
         for (const NodeId id : level)
             for (const Edge& edge : m_graph.outgoing(id)) {
                 const NodeFacts& reader = factsOf(edge.to.node);
-                if (edge.to.port != 0 || !leads(reader) || !seen.insert(reader.id).second) continue;
+                if (!leads(reader, edge.to.port) || !seen.insert(reader.id).second) continue;
                 visit(reader);
                 next.push_back(reader.id);
             }

@@ -55,6 +55,14 @@ private Q_SLOTS:
         const NodeId also = g.node("To", "also", "cuda:0", {{"non_blocking", true}}, {scaled});
         const NodeId pinned =
             g.node("To", "pinned", "cuda:0", {{"non_blocking", true}, {"pin_memory", true}}, {data});
+        // Many ops may prepare a batch, but not with what the iteration computes.
+        NodeId prepared = scaled;
+        const NodeId two = g.node("Constant", "two", "cpu", {{"value", 2.0}});
+        for (const char* op : {"Exp", "Relu", "Sqrt"}) prepared = g.node(op, op, "cpu", {}, {prepared});
+        const NodeId doubled = g.node("Mul", "doubled", "cpu", {}, {prepared, two});
+        const NodeId far = g.node("To", "far", "cuda:0", {}, {doubled});
+        const NodeId back = g.node("To", "back", "cpu", {}, {g.node("Neg", "device", "cuda:0", {}, {far})});
+        g.node("To", "again", "cuda:0", {}, {g.node("Mul", "product", "cpu", {}, {doubled, back})});
         g.node("Sum", "sum", "cuda:0", {}, {there, also, pinned});
         const auto found = [&](const Graph& graph, std::string_view code) {
             std::vector<NodeId> out;
@@ -62,7 +70,7 @@ private Q_SLOTS:
                 if (d.code == code) out.push_back(d.node);
             return out;
         };
-        QCOMPARE(found(g.graph(), "waits-for-data"), (std::vector<NodeId>{there, also}));
+        QCOMPARE(found(g.graph(), "waits-for-data"), (std::vector<NodeId>{there, also, far}));
         QCOMPARE(found(g.graph(), "non-blocking-pageable"), std::vector<NodeId>{also});
         const Analysis analysis = analyze(g.graph(), devices(), Policy::strict, &files);
         const auto note = std::ranges::find(analysis.diagnostics, "waits-for-data", &Diagnostic::code);

@@ -273,6 +273,62 @@ private Q_SLOTS:
     }
 
     /// A folded parameter moves with its node, so folding changes the price of moving the node.
+    /// A copy names the Batches node many ops before it, and whether the ops between can run ahead.
+    void aDistantBatchesNodeChangesTheNoteOfItsCopy() {
+        const DeviceMap devices = simulatedMap(2);
+        MemoryFiles files;
+        files.put("x.npy", Tensor::onHost({DType::f32, Shape{8, 2}}));
+        GraphMaker g;
+        const NodeId data = g.node("Batches", "data", "cpu",
+                                   {{"path", std::string("x.npy")}, {"batch_size", std::int64_t{4}}});
+        const NodeId one = g.node("Constant", "one", "cpu", {{"value", 1.0}});
+        NodeId at = g.node("Mul", "mul", "cpu", {}, {data, one});
+        const NodeId middle = at;
+        for (const char* op : {"Exp", "Relu", "Sqrt", "Neg"}) at = g.node(op, op, "cpu", {}, {at});
+        g.node("To", "copy", "cuda:0", {}, {at});
+        Graph graph = g.graph();
+        Analysis now = analyze(graph, devices, Policy::strict, &files);
+        const auto change = [&](const auto& how) {
+            DeltaBuilder builder(graph, "edit");
+            how(builder);
+            const Delta delta = builder.take();
+            graph.apply(delta);
+            reanalyze(now, graph, delta, devices, &files);
+            return difference(now, analyze(graph, devices, Policy::strict, &files));
+        };
+        const auto notes = [&] {
+            return std::ranges::count(now.diagnostics, "waits-for-data", &Diagnostic::code);
+        };
+        QCOMPARE(notes(), 1);
+        QCOMPARE(change([&](DeltaBuilder& b) {
+                     Node node = *graph.find(data);
+                     node.name = "images";
+                     b.change(node);
+                 }),
+                 std::string());
+        QCOMPARE(notes(), 1);
+        QCOMPARE(change([&](DeltaBuilder& b) { b.setAttribute(data, "prefetch", std::int64_t{1}); }),
+                 std::string());
+        QCOMPARE(notes(), 0);
+        QCOMPARE(change([&](DeltaBuilder& b) { b.setAttribute(data, "prefetch", std::int64_t{0}); }),
+                 std::string());
+        QCOMPARE(notes(), 1);
+        // A source that becomes part of the iteration, two edges before the chain's end.
+        const Edge constant{{one, 0}, {middle, 1}};
+        QCOMPARE(change([&](DeltaBuilder& b) {
+                     b.disconnect(constant);
+                     Node random;
+                     random.op = "Exp";
+                     random.name = "computed";
+                     random.lane = graph.find(one)->lane;
+                     const NodeId id = b.addNode(random);
+                     b.connect({{one, 0}, {id, 0}});
+                     b.connect({{id, 0}, {middle, 1}});
+                 }),
+                 std::string());
+        QCOMPARE(notes(), 0);
+    }
+
     void foldingChangesThePriceOfAFix() {
         const DeviceMap devices = simulatedMap();
         GraphMaker g;
