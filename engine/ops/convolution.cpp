@@ -160,11 +160,19 @@ bool convolvedNatively(const KernelContext& ctx) {
     const TensorView& x = dense ? dense.view() : given;
     const TensorView& y = ctx.outputs[0];
     std::unique_ptr<KernelState> ofThisLaunch;
-    std::unique_ptr<KernelState>& state = ctx.memory ? ctx.memory->state : ofThisLaunch;
-    if (!state) state = NativeConvolution::make(convolutionOf(ctx, 0, 1), x, bias.view(), y);
-    if (!state) return false;
-    static_cast<NativeConvolution&>(*state).run(x.data, w.view().data, bias.view().data, y.data,
-                                                ctx.memory && ctx.memory->isConstant(1));
+    std::unique_ptr<KernelState>& kept = ctx.memory ? ctx.memory->state : ofThisLaunch;
+    if (!kept) kept = std::make_unique<ProductState>();
+    auto& state = static_cast<ProductState&>(*kept);
+    if (!state.product)
+        state.product =
+            NativeConvolution::make(convolutionOf(ctx, 0, 1), {x, bias.view(), state.added, y}, state.ending);
+    if (!state.product) return false;
+    state.isEnded = state.product->run({.x = x.data,
+                                        .w = w.view().data,
+                                        .bias = bias.view().data,
+                                        .added = state.added.data,
+                                        .y = y.data,
+                                        .constantWeights = ctx.memory && ctx.memory->isConstant(1)});
     return true;
 }
 

@@ -215,7 +215,7 @@ bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixSta
     if (rows * w.rows * w.columns < kSmallProduct) return false;
     if (!ctx.memory->state) ctx.memory->state = std::make_unique<ProductState>();
     auto& state = static_cast<ProductState&>(*ctx.memory->state);
-    const DenseInput row(state.row);
+    const DenseInput row(state.added);
     if (row) bias = row.as<float>();
     const MatrixOperand<float> weights = *w.operandAt(0);
     if (!state.product)
@@ -227,8 +227,12 @@ bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixSta
                                                  .hasBias = bias != nullptr,
                                                  .ending = state.ending});
     if (!state.product) return false;
-    state.product->run(x.view.as<const float>(), weights.data, bias, ctx.outputs[0].as<float>(), true);
-    state.isEnded = true;
+    state.isEnded = state.product->run({.x = x.view.data,
+                                        .w = weights.data,
+                                        .bias = bias,
+                                        .y = ctx.outputs[0].data,
+                                        .constantWeights = true});
+    state.hasAdded = static_cast<bool>(row);
     return true;
 }
 

@@ -29,7 +29,10 @@ std::shared_ptr<const Op> opOf(const OpChain& chain) {
     auto op = std::make_shared<Op>();
     for (const OpChain::Member& member : chain.members) op->name += (op->name.empty() ? "" : "+") + member.op;
     op->elementwise = isPointwise;
-    if (isPointwise) op->channelsLast = ChannelsLast::pointwise;
+    if (isPointwise)
+        op->channelsLast = ChannelsLast::pointwise;
+    else if (chain.members[0].op == "Conv")
+        op->channelsLast = ChannelsLast::wanted;
     for (std::size_t i = 0; i < chain.inputs; ++i) {
         op->inputs.emplace_back();
         if (isPointwise) op->inPlace.push_back(static_cast<int>(i));

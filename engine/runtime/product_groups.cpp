@@ -12,6 +12,10 @@ bool isRowOf(const Shape& row, const Shape& shape) {
     return row.rank() >= 1 && row[row.rank() - 1] == length && row.elementCount() == length;
 }
 
+bool isUnary(const Step& step) {
+    return std::ranges::count_if(step.inputs, [](std::uint32_t v) { return v != kNone; }) == 1;
+}
+
 class ProductFinder {
 public:
     ProductFinder(const Plan& plan, const std::vector<std::uint32_t>& readers, bool onCpu)
@@ -34,9 +38,10 @@ private:
     std::optional<StepGroup> from(const Step& step) const {
         bool hasRow = false;
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
-        // On the cpu, an epilogue can be fused only into products with constant weights, which are packed.
+        // On the cpu, an epilogue can be fused into convolutions, and into products with constant weights,
+        // which are packed.
         if (m_plan.streams[step.stream].device.isCpu() &&
-            (!m_onCpu || step.op->name == "Conv" || !m_isConstant[step.inputs[1]]))
+            (!m_onCpu || (step.op->name != "Conv" && !m_isConstant[step.inputs[1]])))
             return std::nullopt;
         StepGroup group{OpChain::Kind::product, {step.index}, {}};
         const Step* last = &step;
@@ -44,7 +49,7 @@ private:
             group.steps.push_back(add->index);
             last = add;
         }
-        if (const Step* const activation = next(*last); activation && activation->inputs.size() == 1)
+        if (const Step* const activation = next(*last); activation && isUnary(*activation))
             group.steps.push_back(activation->index);
         if (group.steps.size() < 2) return std::nullopt;
         for (const std::uint32_t index : group.steps)

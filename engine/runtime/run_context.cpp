@@ -1,6 +1,7 @@
 #include "runtime/run_context.h"
 
 #include "backends/cpu/host_stream.h"
+#include "backends/cpu/strided.h"
 #include "core/hash.h"
 #include "core/peak_gauge.h"
 #include "ops/kernel_inputs.h"
@@ -19,23 +20,13 @@ namespace {
 /// operand is absent.
 alignas(kAlignment) std::byte noElements{};
 
-/// `view` broadcast to `shape`, with the channels as the last axis.
-TensorView channelsMovedLast(const TensorView& view, const Shape& shape) {
-    TensorView out = broadcastView(view, shape);
-    std::vector<std::int64_t> sizes = shape.dims();
-    std::rotate(sizes.begin() + 1, sizes.begin() + 2, sizes.end());
-    out.shape = Shape(std::move(sizes));
-    std::rotate(out.strides.begin() + 1, out.strides.begin() + 2, out.strides.end());
-    return out;
-}
-
 /// The arguments of a pointwise kernel if its output is channels-last.
 void showChannelsLast(const Op& op, std::vector<TensorView>& inputs, std::vector<TensorView>& outputs) {
     const Shape shape = outputs[0].shape;
     for (std::size_t i = 0; i < inputs.size(); ++i)
         if (inputs[i].data && !op.inputAt(static_cast<int>(i)).hostValue)
-            inputs[i] = channelsMovedLast(inputs[i], shape);
-    for (TensorView& output : outputs) output = channelsMovedLast(output, shape);
+            inputs[i] = channelsMovedLast(broadcastView(inputs[i], shape));
+    for (TensorView& output : outputs) output = channelsMovedLast(output);
 }
 
 } // namespace

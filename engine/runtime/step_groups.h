@@ -23,7 +23,7 @@ bool mayShareLaunch(const Plan& plan, const Step& step);
 bool isOnlyPassedOn(const PlanValue& value);
 
 /// Matrix products and convolutions with their epilogues (Backend::endsProduct); on the cpu, if `onCpu`, only
-/// products with a constant matrix. `readers`: the plan's soleReaders().
+/// convolutions and products with a constant matrix. `readers`: the plan's soleReaders().
 std::vector<StepGroup> productGroups(const Plan& plan, const std::vector<std::uint32_t>& readers, bool onCpu);
 /// Chains of pointwise ops (Backend::fuses) among the remaining steps; `onCpu`: on the cpu, too.
 std::vector<StepGroup> pointwiseGroups(const Plan& plan, const std::vector<std::uint32_t>& readers,

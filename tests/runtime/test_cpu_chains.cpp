@@ -28,6 +28,16 @@ Tensor resultOf(const Graph& graph, NodeId last, const CompileOptions& options,
     return *result.tensor({last, 0});
 }
 
+/// The activation with this name, with attributes other than the defaults; `last` if it is empty.
+NodeId activated(GraphMaker& g, const QString& activation, NodeId last) {
+    if (activation.isEmpty()) return last;
+    if (activation == QLatin1String("GeluTanh"))
+        return g.node("Gelu", "last", "cpu", {{"approximate", std::string("tanh")}}, {last});
+    Attributes attributes;
+    if (activation == QLatin1String("Clip")) attributes = {{"min", -0.5}, {"max", 1.5}};
+    return g.node(activation.toStdString(), "last", "cpu", attributes, {last});
+}
+
 bool sameBytes(const Tensor& a, const Tensor& b) {
     return a.type() == b.type() &&
            (a.byteCount() == 0 ||
@@ -115,10 +125,10 @@ private Q_SLOTS:
     void productsEndWithTheirOps_data() {
         QTest::addColumn<QString>("activation");
         QTest::addColumn<bool>("isFused");
-        for (const char* name : {"Gelu", "GeluTanh", "Swish", "HardSwish", "LeakyRelu"})
+        for (const char* name : {"Gelu", "GeluTanh", "Swish", "HardSwish", "LeakyRelu", "Relu", "Clip"})
             QTest::newRow(name) << QString(name) << true;
         // oneDNN's forms of these give numbers for NaN.
-        for (const char* name : {"Relu", "Sigmoid", "Tanh"}) QTest::newRow(name) << QString(name) << false;
+        for (const char* name : {"Sigmoid", "Tanh"}) QTest::newRow(name) << QString(name) << false;
         QTest::newRow("none") << QString() << false;
     }
     /// Products with packed weights, with a single row, and too small to be packed. NaN reaches the result.
@@ -148,15 +158,75 @@ private Q_SLOTS:
                     if (isGemm && hasRow) operands.push_back(row);
                     NodeId last = g.node(isGemm ? "Gemm" : "MatMul", "product", "cpu", {}, operands);
                     if (!isGemm && hasRow) last = g.node("Add", "sum", "cpu", {}, {row, last});
-                    if (activation == QLatin1String("GeluTanh"))
-                        last = g.node("Gelu", "last", "cpu", {{"approximate", std::string("tanh")}}, {last});
-                    else if (!activation.isEmpty())
-                        last = g.node(activation.toStdString(), "last", "cpu", {}, {last});
+                    last = activated(g, activation, last);
                     std::size_t chains = 0;
                     const Tensor fused = resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
                     QCOMPARE(chains, std::size_t(isFused || (!isGemm && hasRow) ? 1 : 0));
                     const Tensor alone = resultOf(g.graph(), last, {.fuse = false});
                     QCOMPARE(difference(fused, alone.shape(), valuesOf(alone), {1e-5, 1e-5}), QString());
+                }
+    }
+
+    void convolutionsEndWithTheirOps_data() {
+        QTest::addColumn<QString>("activation");
+        QTest::addColumn<bool>("adds");
+        for (const char* name : {"", "Gelu", "Swish", "HardSwish", "LeakyRelu", "Relu", "Clip"})
+            for (const bool adds : {false, true})
+                if (*name || adds)
+                    QTest::addRow("%s%s", name, adds ? " after a sum" : "") << QString(name) << adds;
+    }
+    /// Between two convolutions, and as the run's result, which is row-major; with and without NaN, which
+    /// reaches the result.
+    void convolutionsEndWithTheirOps() {
+        QFETCH(QString, activation);
+        QFETCH(bool, adds);
+        struct Sizes {
+            std::int64_t in, out, group, kernel, stride, size;
+        };
+        // A first layer, others, one in groups and two for each channel.
+        const Sizes all[] = {{3, 32, 1, 3, 2, 24},  {32, 48, 1, 1, 1, 14},  {16, 32, 1, 3, 1, 15},
+                             {32, 32, 4, 3, 1, 10}, {32, 32, 32, 3, 1, 16}, {24, 24, 24, 5, 2, 11}};
+        for (const Sizes& s : all)
+            for (const double special :
+                 {0.5, std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()})
+                for (const bool isKept : {false, true}) {
+                    GraphMaker g;
+                    const auto random = [&](const char* name, const Ints& shape, std::int64_t seed) {
+                        return g.node("RandomNormal", name, "cpu", {{"shape", shape}, {"seed", seed}});
+                    };
+                    std::vector<double> factors(std::size_t(s.size), 1.0);
+                    factors[4] = special;
+                    const NodeId factor =
+                        g.node("Constant", "factor", "cpu", {{"shape", Ints{s.size}}, {"value", factors}});
+                    const NodeId x = g.node("Mul", "x", "cpu", {},
+                                            {random("normal", {2, s.in, s.size, s.size}, 1), factor});
+                    const std::int64_t pad = s.kernel / 2;
+                    const NodeId w = random("w", {s.out, s.in / s.group, s.kernel, s.kernel}, 2);
+                    const NodeId bias = random("bias", {s.out}, 3);
+                    NodeId last = g.node(
+                        "Conv", "convolution", "cpu",
+                        {{"group", s.group}, {"strides", Ints{s.stride, s.stride}}, {"pads", Ints(4, pad)}},
+                        {x, w, bias});
+                    if (adds) {
+                        const std::int64_t size = (s.size + 2 * pad - s.kernel) / s.stride + 1;
+                        const NodeId other =
+                            g.node("Conv", "other", "cpu", {},
+                                   {random("y", {2, 8, size, size}, 4), random("v", {s.out, 8, 1, 1}, 5)});
+                        last = g.node("Add", "sum", "cpu", {}, {last, other});
+                    }
+                    last = activated(g, activation, last);
+                    if (!isKept)
+                        last = g.node("Conv", "next", "cpu", {}, {last, random("u", {4, s.out, 1, 1}, 6)});
+                    std::size_t chains = 0;
+                    const Tensor fused = resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
+                    QCOMPARE(chains, std::size_t{1});
+                    const Tensor alone = resultOf(g.graph(), last, {.fuse = false});
+                    const QString problem = difference(fused, alone.shape(), valuesOf(alone), {1e-5, 1e-4});
+                    QVERIFY2(problem.isEmpty(), qPrintable(QStringLiteral("%1 channels, kernel %2, %3: %4")
+                                                               .arg(s.in)
+                                                               .arg(s.kernel)
+                                                               .arg(special)
+                                                               .arg(problem)));
                 }
     }
 

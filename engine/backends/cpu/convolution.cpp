@@ -3,6 +3,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/onednn.h"
 
+#include <limits>
 #include <type_traits>
 
 namespace twb {
@@ -72,9 +73,9 @@ bool isEmpty(const Convolution& s) {
 
 } // namespace
 
-std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s, const TensorView& x,
-                                                           const TensorView& bias, const TensorView& y) {
-    return isEmpty(s) ? nullptr : onednn::makeConvolution(s, x, bias, y);
+std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s, const Tensors& tensors,
+                                                           const ProductEnding& ending) {
+    return isEmpty(s) ? nullptr : onednn::makeConvolution(s, tensors, ending);
 }
 
 std::optional<ProductEnding> productEnding(std::string_view op, const Attributes& attributes) {
@@ -82,6 +83,14 @@ std::optional<ProductEnding> productEnding(std::string_view op, const Attributes
     if (op == "Gelu") return ProductEnding{attributes.text("approximate") == "tanh" ? geluTanh : gelu};
     if (op == "Swish") return ProductEnding{swish, static_cast<float>(attributes.number("alpha"))};
     if (op == "HardSwish") return ProductEnding{hardSwish};
+    if (op == "Relu") return ProductEnding{relu};
+    if (op == "Clip") {
+        constexpr double infinite = std::numeric_limits<double>::infinity();
+        const double least = attributes.has("min") ? attributes.number("min") : -infinite;
+        const double most = attributes.has("max") ? attributes.number("max") : infinite;
+        if (!(least <= most)) return std::nullopt;
+        return ProductEnding{clip, static_cast<float>(least), static_cast<float>(most)};
+    }
     // With 0, oneDNN uses its Relu.
     const bool leaks = op == "LeakyRelu" && static_cast<float>(attributes.number("alpha")) != 0;
     if (leaks) return ProductEnding{leakyRelu, static_cast<float>(attributes.number("alpha"))};

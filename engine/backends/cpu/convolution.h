@@ -21,14 +21,14 @@ struct Convolution {
     std::int64_t outChannels = 1;
 };
 
-/// An activation at the end of a product. Only those that keep NaN are listed: oneDNN's Relu, Clip, Sigmoid
-/// and Tanh give numbers for it.
-enum class ProductActivation : std::uint8_t { none, gelu, geluTanh, swish, hardSwish, leakyRelu };
+/// An activation at the end of a product.
+enum class ProductActivation : std::uint8_t { none, gelu, geluTanh, swish, hardSwish, leakyRelu, relu, clip };
 
-/// An activation with its parameter.
+/// An activation with its parameters.
 struct ProductEnding {
     ProductActivation activation = ProductActivation::none;
-    float alpha = 0; ///< of swish and leakyRelu
+    float alpha = 0; ///< of swish and leakyRelu, the lower bound of clip
+    float beta = 0;  ///< the upper bound of clip
 };
 /// The ending for an op; nothing if a product cannot end with it.
 std::optional<ProductEnding> productEnding(std::string_view op, const Attributes& attributes);
@@ -45,26 +45,46 @@ struct WeightedProduct {
     ProductEnding ending{};
 };
 
-/// y = w * x + bias, where * is the convolution, by a primitive of oneDNN, in f32, or in bf16 with f32 sums.
-/// An object is made once for the sizes and layouts of a step's tensors. Calls of run() must not overlap.
+/// y = ending(w * x + bias + added), where * is the convolution, by a primitive of oneDNN, in f32, or in bf16
+/// with f32 sums. An object is made once for the sizes and layouts of a step's tensors. Calls of run() must
+/// not overlap.
 class NativeConvolution : public KernelState {
 public:
-    /// x and y are row-major or channels-last; w and bias are dense; without a bias its data is null. Null if
-    /// oneDNN has no suitable primitive on this machine.
-    static std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const TensorView& x,
-                                                   const TensorView& bias, const TensorView& y);
+    /// The tensors of a step; bias and added may be without data.
+    struct Tensors {
+        TensorView x, bias, added, y;
+    };
+    /// x and y are row-major or channels-last; w and bias are dense. `added` has y's shape; it and the
+    /// ending are for f32. Null if oneDNN has no suitable primitive on this machine.
+    static std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Tensors& tensors,
+                                                   const ProductEnding& ending);
     /// A product in f32 is a convolution with windows of one element. Null as above.
     static std::unique_ptr<NativeConvolution> make(const WeightedProduct& sizes);
-    /// `constantWeights`: w holds the same elements at every run, so its packed form is kept.
-    virtual void run(const void* x, const void* w, const void* bias, void* y, bool constantWeights) = 0;
+
+    /// The addresses of the elements; `added` is not y.
+    struct Data {
+        const void* x = nullptr;
+        const void* w = nullptr;
+        const void* bias = nullptr;
+        const void* added = nullptr;
+        void* y = nullptr;
+        bool constantWeights = false; ///< w holds the same elements at every run, so its packed form is kept
+    };
+    /// Returns false if y is w * x + bias only: oneDNN has no primitive with the rest, or its activation
+    /// would turn a NaN into a number.
+    virtual bool run(const Data& data) = 0;
 };
 
 /// The state of a step with a product: its packed form and, in a chain, what follows the product.
 struct ProductState final : KernelState {
-    std::unique_ptr<NativeConvolution> product; ///< null until the weights are packed
-    TensorView row;                             ///< that the chain adds; without data: none
+    std::unique_ptr<NativeConvolution> product; ///< null until the first launch
+    /// What the chain adds: a row to a matrix, a tensor of its shape to a convolution's result. Without data:
+    /// nothing.
+    TensorView added;
     ProductEnding ending;
-    bool isEnded = false; ///< set by a launch that has applied both to its result
+    // Set by a launch: what its result has already.
+    bool hasAdded = false;
+    bool isEnded = false;
 };
 
 /// y = w * x + bias by unfolding x and multiplying; bias may be null.

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/convolution.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
 
 #include <array>
 #include <cstddef>
@@ -143,23 +144,30 @@ void runProduct(const OpChain& chain, std::span<const TensorView> inputs, const 
         for (std::size_t m = 1; m < chain.members.size(); ++m) {
             const OpChain::Member& member = chain.members[m];
             if (member.op == "Add")
-                state.row = other(m);
+                state.added = other(m);
             else
                 state.ending = productEnding(member.op, member.attributes).value_or(ProductEnding{});
         }
-        state.isEnded = false;
+        state.hasAdded = state.isEnded = false;
         own.state = std::move(memory->state);
     }
     product.kernel({operands, outputs, product.attributes, nullptr, memory ? &own : nullptr});
+    bool hasAdded = false;
     if (memory) {
         memory->state = std::move(own.state);
-        if (static_cast<const ProductState&>(*memory->state).isEnded) return;
+        const auto& state = static_cast<const ProductState&>(*memory->state);
+        if (state.isEnded) return;
+        hasAdded = state.hasAdded;
     }
+    // Pointwise kernels expect dense results.
+    const auto shown = [&](const TensorView& view) { return isDense(out) ? view : channelsMovedLast(view); };
+    const std::array results{shown(out)};
     for (std::size_t m = 1; m < chain.members.size(); ++m) {
         const OpChain::Member& member = chain.members[m];
-        operands.assign(1, out);
-        if (member.op == "Add") operands.push_back(other(m));
-        member.kernel({operands, outputs, member.attributes});
+        if (hasAdded && member.op == "Add") continue;
+        operands.assign(1, results[0]);
+        if (member.op == "Add") operands.push_back(shown(other(m)));
+        member.kernel({operands, results, member.attributes});
     }
 }
 

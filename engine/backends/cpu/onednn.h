@@ -13,8 +13,9 @@ namespace twb::onednn {
 // better than its reference loops.
 
 /// As in convolution.h.
-std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, const TensorView& x,
-                                                   const TensorView& bias, const TensorView& y);
+std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes,
+                                                   const NativeConvolution::Tensors& tensors,
+                                                   const ProductEnding& ending);
 std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& sizes);
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
                         float* y);

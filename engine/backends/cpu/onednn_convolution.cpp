@@ -1,11 +1,16 @@
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/onednn_context.h"
+#include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
+#include "core/error.h"
 #include "core/tensor.h"
 
 #include <bit>
+#include <cstring>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
+#include <xmmintrin.h>
 
 namespace twb::onednn {
 namespace {
@@ -17,6 +22,8 @@ struct Wanted {
     bool transposed = false;
     bool xChannelsLast = false;
     bool yChannelsLast = false;
+    bool adds = false; ///< a tensor with y's layout
+    ProductEnding ending{};
 };
 
 /// A convolution for one set of sizes. Safe to run from several threads at a time: every run has its own
@@ -24,6 +31,7 @@ struct Wanted {
 struct Prepared {
     bool exists = false; ///< oneDNN has a suitable primitive
     dnnl::primitive primitive;
+    bool adds = false;                               ///< the elements that y has before
     memory::desc x, w, bias, y;                      ///< layouts of the given tensors
     memory::desc primitiveX, primitiveW, primitiveY; ///< layouts that the primitive prefers
     dnnl::reorder reorderX, reorderW, reorderY;
@@ -96,6 +104,57 @@ bool copiesPay(const Convolution& s) {
     return work > 64 * (x + y + w);
 }
 
+/// An activation, after the addition of the elements that y has before. An addition of another tensor would
+/// rule out oneDNN's fastest primitives.
+dnnl::post_ops opsOf(const ProductEnding& ending, bool adds) {
+    using dnnl::algorithm;
+    const auto kind = [&] {
+        switch (ending.activation) {
+        case ProductActivation::gelu:
+            return algorithm::eltwise_gelu_erf;
+        case ProductActivation::geluTanh:
+            return algorithm::eltwise_gelu_tanh;
+        case ProductActivation::swish:
+            return algorithm::eltwise_swish;
+        case ProductActivation::hardSwish:
+            return algorithm::eltwise_hardswish;
+        case ProductActivation::leakyRelu:
+        case ProductActivation::relu:
+            return algorithm::eltwise_relu;
+        case ProductActivation::clip:
+            return algorithm::eltwise_clip;
+        case ProductActivation::none:
+            break;
+        }
+        return algorithm::undef;
+    }();
+    dnnl::post_ops out;
+    if (adds) out.append_sum(1);
+    if (kind != algorithm::undef) out.append_eltwise(1, kind, ending.alpha, ending.beta);
+    return out;
+}
+
+/// Whether oneDNN's activation gives a number for NaN: its minimum and maximum do.
+bool losesNaN(const ProductEnding& ending) {
+    return ending.activation == ProductActivation::relu || ending.activation == ProductActivation::clip;
+}
+
+/// Whether an instruction of any thread met or made a NaN since the last call. The minimum and maximum of
+/// SSE and AVX set the flag of an invalid operation for every NaN, unlike sums and products (Intel's manual,
+/// volume 1, 4.8.3.6 and 11.5.2.1); the flag stays set until it is cleared. Other instructions set it, too.
+bool hasMetNaN() {
+    int flags = 0;
+#ifdef _OPENMP
+#pragma omp parallel reduction(| : flags)
+#endif
+    {
+        const unsigned now = _mm_getcsr();
+        flags |= static_cast<int>(now & _MM_EXCEPT_INVALID);
+        if (now & _MM_EXCEPT_INVALID) _mm_setcsr(now & ~unsigned{_MM_EXCEPT_INVALID});
+    }
+    return flags != 0;
+}
+
 std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& wanted) {
     auto made = std::make_shared<Prepared>();
     const auto type = typeOf(wanted.dtype);
@@ -122,7 +181,9 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     memory::dims padEnd;
     for (const WindowAxis& axis : s.window.axes)
         padEnd.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
-    const dnnl::primitive_attr attributes = Prepared::ownScratch();
+    dnnl::primitive_attr attributes = Prepared::ownScratch();
+    made->adds = wanted.adds;
+    attributes.set_post_ops(opsOf(wanted.ending, wanted.adds));
     const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y) {
         using Inference = dnnl::prop_kind;
         try {
@@ -153,36 +214,14 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
         return make(wanted.xChannelsLast ? made->x : anyLayout(made->x), anyLayout(made->w),
                     wanted.yChannelsLast ? made->y : anyLayout(made->y));
     };
-    if (wanted.xChannelsLast || wanted.yChannelsLast)
+    if (wanted.adds) // y must not be copied
+        made->exists = channelsLast();
+    else if (wanted.xChannelsLast || wanted.yChannelsLast)
         made->exists = channelsLast() || blocked();
     else
         made->exists = copiesPay(s) ? blocked() || plain() : plain() || blocked();
     if (made->exists) made->connect();
     return made;
-}
-
-dnnl::post_ops opsOf(const ProductEnding& ending) {
-    using dnnl::algorithm;
-    const auto kind = [&] {
-        switch (ending.activation) {
-        case ProductActivation::gelu:
-            return algorithm::eltwise_gelu_erf;
-        case ProductActivation::geluTanh:
-            return algorithm::eltwise_gelu_tanh;
-        case ProductActivation::swish:
-            return algorithm::eltwise_swish;
-        case ProductActivation::hardSwish:
-            return algorithm::eltwise_hardswish;
-        case ProductActivation::leakyRelu:
-            return algorithm::eltwise_relu;
-        case ProductActivation::none:
-            break;
-        }
-        return algorithm::undef;
-    }();
-    dnnl::post_ops out;
-    if (kind != algorithm::undef) out.append_eltwise(1, kind, ending.alpha, 0);
-    return out;
 }
 
 /// A product as a convolution with windows of one element: rows are the positions of a channels-last image.
@@ -201,7 +240,7 @@ std::shared_ptr<const Prepared> prepare(const WeightedProduct& s) try {
     const P::desc desc = s.hasBias ? P::desc(use, kind, made->x, w, made->bias, made->y, {1}, {0}, {0})
                                    : P::desc(use, kind, made->x, w, made->y, {1}, {0}, {0});
     dnnl::primitive_attr attributes = Prepared::ownScratch();
-    attributes.set_post_ops(opsOf(s.ending));
+    attributes.set_post_ops(opsOf(s.ending, false));
     made->exists = made->keep<P>({desc, attributes, engine()});
     if (made->exists) made->connect();
     return made;
@@ -216,6 +255,10 @@ std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wan
             wanted.transposed,
             wanted.xChannelsLast,
             wanted.yChannelsLast,
+            wanted.adds,
+            static_cast<std::int64_t>(wanted.ending.activation),
+            std::bit_cast<std::int32_t>(wanted.ending.alpha),
+            std::bit_cast<std::int32_t>(wanted.ending.beta),
             s.batch,
             s.groups,
             s.inChannels,
@@ -224,27 +267,59 @@ std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wan
     return cache.find(std::move(key), [&] { return prepare(s, wanted); });
 }
 
+void copyBytes(const void* from, void* to, std::size_t bytes) {
+    const auto total = static_cast<std::int64_t>(bytes);
+    parallelRanges(total, total / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
+        std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                    static_cast<std::size_t>(end - begin));
+    });
+}
+
 /// A primitive with handles of its memory. Making these takes longer than running a small primitive.
 class Convolving final : public NativeConvolution {
 public:
-    explicit Convolving(std::shared_ptr<const Prepared> prepared)
+    using MakeAlone = std::function<std::unique_ptr<NativeConvolution>()>;
+
+    /// `isWhole`: the primitive does all that was asked for. `makeAlone` makes the convolution without an
+    /// ending, for tensors with NaN.
+    Convolving(std::shared_ptr<const Prepared> prepared, const ProductEnding& ending, bool isWhole,
+               MakeAlone makeAlone)
         : m_prepared(std::move(prepared)), m_x(handle(m_prepared->x)), m_w(handle(m_prepared->w)),
           m_bias(handle(m_prepared->bias)), m_y(handle(m_prepared->y)),
-          m_scratch(handle(m_prepared->scratch)) {
+          m_scratch(handle(m_prepared->scratch)), m_isWhole(isWhole), m_losesNaN(losesNaN(ending)),
+          m_makeAlone(std::move(makeAlone)) {
         m_arguments = {{DNNL_ARG_SRC, m_x}, {DNNL_ARG_WEIGHTS, m_w}, {DNNL_ARG_DST, m_y}};
         if (m_bias) m_arguments.emplace(DNNL_ARG_BIAS, m_bias);
         if (m_scratch) m_arguments.emplace(DNNL_ARG_SCRATCHPAD, m_scratch);
     }
 
-    void run(const void* x, const void* w, const void* bias, void* y, bool constantWeights) override {
+    bool run(const Data& data) override {
+        if (!m_losesNaN) {
+            execute(data);
+            return m_isWhole;
+        }
+        // An earlier op may have set the flags. Only if that happens often is it worth clearing them first.
+        if (m_hadNaN) hasMetNaN();
+        execute(data);
+        m_hadNaN = hasMetNaN();
+        if (!m_hadNaN) return true;
+        if (!m_alone) m_alone = m_makeAlone();
+        if (!m_alone) throw Error(ErrorCode::failed, "oneDNN has no primitive for a convolution alone");
+        m_alone->run(data);
+        return false;
+    }
+
+private:
+    void execute(const Data& data) {
         const Prepared& p = *m_prepared;
         const BufferPtr scratch = room(p.scratch);
         if (scratch) m_scratch.set_data_handle(scratch->data());
         // oneDNN uses one type for both inputs and outputs.
-        m_x.set_data_handle(const_cast<void*>(x));
-        m_w.set_data_handle(const_cast<void*>(w));
-        m_y.set_data_handle(y);
-        if (bias) m_bias.set_data_handle(const_cast<void*>(bias));
+        m_x.set_data_handle(const_cast<void*>(data.x));
+        m_w.set_data_handle(const_cast<void*>(data.w));
+        m_y.set_data_handle(data.y);
+        if (m_bias) m_bias.set_data_handle(const_cast<void*>(data.bias));
+        if (p.adds) copyBytes(data.added, data.y, p.y.get_size());
         BufferPtr xCopy;
         BufferPtr wCopy;
         BufferPtr yCopy;
@@ -255,10 +330,9 @@ public:
         p.primitive.execute(stream(), m_arguments);
         if (p.reorderY) reorder(p.reorderY, m_arguments[DNNL_ARG_DST], m_y);
         stream().wait();
-        if (constantWeights && !m_packed) m_packed = std::move(wCopy);
+        if (data.constantWeights && !m_packed) m_packed = std::move(wCopy);
     }
 
-private:
     /// A handle without memory; null for an empty descriptor.
     static memory handle(const memory::desc& desc) {
         return desc.get_size() == 0 ? memory() : memory(desc, engine(), nullptr);
@@ -278,26 +352,38 @@ private:
     memory m_x, m_w, m_bias, m_y, m_scratch; ///< layouts of the given tensors
     std::unordered_map<int, memory> m_arguments;
     BufferPtr m_packed; ///< constant weights in the primitive's layout
+    const bool m_isWhole;
+    const bool m_losesNaN;
+    bool m_hadNaN = false; ///< in the last run
+    MakeAlone m_makeAlone;
+    std::unique_ptr<NativeConvolution> m_alone; ///< null until a NaN is met
 };
 
-std::unique_ptr<NativeConvolution> convolving(std::shared_ptr<const Prepared> made) {
-    return made->exists ? std::make_unique<Convolving>(std::move(made)) : nullptr;
-}
-
-std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Wanted& wanted) {
-    return sizes.window.rank() > 3 ? nullptr : convolving(prepared(sizes, wanted));
+std::unique_ptr<NativeConvolution> convolving(std::shared_ptr<const Prepared> made,
+                                              const ProductEnding& ending = {}, bool isWhole = true,
+                                              Convolving::MakeAlone makeAlone = {}) {
+    if (!made->exists) return nullptr;
+    return std::make_unique<Convolving>(std::move(made), ending, isWhole, std::move(makeAlone));
 }
 
 } // namespace
 
-std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes, const TensorView& x,
-                                                   const TensorView& bias, const TensorView& y) {
+std::unique_ptr<NativeConvolution>
+makeConvolution(const Convolution& sizes, const NativeConvolution::Tensors& t, const ProductEnding& ending) {
     // A view may have both layouts; then the other tensor decides.
-    const bool channelsLast = !isDense(x) || !isDense(y);
-    return make(sizes, {.dtype = y.dtype,
-                        .hasBias = bias.data != nullptr,
-                        .xChannelsLast = channelsLast && isChannelsLast(x),
-                        .yChannelsLast = channelsLast && isChannelsLast(y)});
+    const bool channelsLast = !isDense(t.x) || !isDense(t.y);
+    const Wanted alone{.dtype = t.y.dtype,
+                       .hasBias = t.bias.data != nullptr,
+                       .xChannelsLast = channelsLast && isChannelsLast(t.x),
+                       .yChannelsLast = channelsLast && isChannelsLast(t.y)};
+    if (sizes.window.rank() > 3) return nullptr;
+    Wanted whole = alone;
+    whole.adds = t.added.data != nullptr;
+    whole.ending = ending;
+    const auto makeAlone = [sizes, alone] { return convolving(prepared(sizes, alone)); };
+    if (!whole.adds || (alone.yChannelsLast && isChannelsLast(t.added)))
+        if (auto made = convolving(prepared(sizes, whole), ending, true, makeAlone)) return made;
+    return convolving(prepared(sizes, alone), {}, false);
 }
 
 std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& s) {
@@ -309,15 +395,20 @@ std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& s) {
             s.transposed,
             s.hasBias,
             static_cast<std::int64_t>(s.ending.activation),
-            std::bit_cast<std::int32_t>(s.ending.alpha)};
-    return convolving(cache.find(std::move(key), [&] { return prepare(s); }));
+            std::bit_cast<std::int32_t>(s.ending.alpha),
+            std::bit_cast<std::int32_t>(s.ending.beta)};
+    WeightedProduct alone = s;
+    alone.ending = {};
+    return convolving(cache.find(std::move(key), [&] { return prepare(s); }), s.ending, true,
+                      [alone] { return makeProduct(alone); });
 }
 
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
                         float* y) {
-    const auto convolution = make(sizes, {.hasBias = bias != nullptr, .transposed = true});
+    if (sizes.window.rank() > 3) return false;
+    const auto convolution = convolving(prepared(sizes, {.hasBias = bias != nullptr, .transposed = true}));
     if (!convolution) return false;
-    convolution->run(x, w, bias, y, false);
+    convolution->run({.x = x, .w = w, .bias = bias, .y = y});
     return true;
 }
 

@@ -32,6 +32,14 @@ bool isDense(const TensorView& view) noexcept {
     return dense;
 }
 
+TensorView channelsMovedLast(TensorView view) {
+    std::vector<std::int64_t> sizes = view.shape.dims();
+    std::rotate(sizes.begin() + 1, sizes.begin() + 2, sizes.end());
+    view.shape = Shape(std::move(sizes));
+    std::rotate(view.strides.begin() + 1, view.strides.begin() + 2, view.strides.end());
+    return view;
+}
+
 bool isChannelsLast(const TensorView& view) noexcept {
     if (view.shape.rank() < 2) return false;
     const auto lies = [&](int axis, std::int64_t step) {

@@ -23,6 +23,8 @@ bool isDense(const TensorView& view) noexcept;
 /// Whether the elements are dense with channelsLastStrides(). With one channel, or one position per channel,
 /// a view is both.
 bool isChannelsLast(const TensorView& view) noexcept;
+/// The view with its channels, axis 1, as the last axis, so that a channels-last view is row-major.
+TensorView channelsMovedLast(TensorView view);
 
 /// Iterates over N tensors that broadcast to one shape, row-major. Neighbouring axes that are contiguous are
 /// merged, so dense tensors of any rank become one row. No allocation.
