@@ -1,4 +1,5 @@
 #include "app/exit_code.h"
+#include "app/short_waits.h"
 #include "app/usage_error.h"
 #include "app/window_screenshot.h"
 #include "backends/cpu/host_threads.h"
@@ -61,6 +62,7 @@ int fail(ExitCode code, const char* sentence) {
 } // namespace
 
 int main(int argc, char** argv) {
+    waitBriefly(argv);
     // A picture is rendered off screen, so that nothing flashes up and it is the same without a display.
     if (needsNoDisplay(argc, argv)) qputenv("QT_QPA_PLATFORM", "offscreen");
 

@@ -3,6 +3,7 @@
 #include "app/child_process.h"
 #include "app/commands.h"
 #include "app/interrupts.h"
+#include "app/short_waits.h"
 #include "app/terminal.h"
 #include "app/usage_error.h"
 
@@ -44,6 +45,7 @@ std::vector<std::string> argumentsOf(const CLI::App& app, int argc, char** argv)
 } // namespace
 
 int main(int argc, char** argv) {
+    waitBriefly(argv);
     exitOnInterrupt();
     endWithParent();
     ExitCode exit = ExitCode::fine;

@@ -128,6 +128,29 @@ private Q_SLOTS:
         QVERIFY(links > 30);
     }
 
+    /// libgomp prints its settings when it is loaded. The user's own setting counts.
+    void threadsWaitBriefly_data() {
+        QTest::addColumn<QStringList>("variables");
+        QTest::addColumn<QString>("setting");
+        QTest::newRow("default") << QStringList() << "1000";
+        QTest::newRow("spins") << QStringList{"GOMP_SPINCOUNT=77"} << "77";
+        QTest::newRow("policy") << QStringList{"OMP_WAIT_POLICY=PASSIVE"} << "0";
+    }
+    void threadsWaitBriefly() {
+        QFETCH(QStringList, variables);
+        QFETCH(QString, setting);
+        QProcess process;
+        QStringList environment = QProcess::systemEnvironment() + variables;
+        environment << "OMP_DISPLAY_ENV=VERBOSE";
+        process.setEnvironment(environment);
+        process.start(Program::path(), {"--version"});
+        const Ended ended = Program::wait(process);
+        QCOMPARE(ended.exit, 0);
+        QVERIFY(ended.out.startsWith("twb "));
+        const QString last = ended.err.mid(ended.err.lastIndexOf("GOMP_SPINCOUNT"));
+        QVERIFY2(last.contains("'" + setting + "'"), qPrintable(ended.err));
+    }
+
     void unusedDeviceMapEntryIsRemarked() {
         const Program twb;
         twb.save("a.twb", crossingGraph());
