@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Compares the time per iteration of whole networks with ONNX Runtime and PyTorch, in ms and as ratios within one run.
 
-    bench_networks.py TWB [NAME...] [--batch 1 16] [--threads 2] [--rounds 3] [--device cuda:0]
+    bench_networks.py TWB [NAME...] [--batch 1] [--threads 2] [--rounds 3] [--busy 1] [--device cuda:0]
+
+On the cpu it also prints the peak of resident memory of twb, and that of a process that runs the model with ONNX
+Runtime, without what Python and NumPy had taken before. With --busy, as many other processes compute without a pause,
+and the median and the 95th percentile of single iterations are compared instead.
 
 On a GPU it compares with PyTorch eager only, and the input is on the GPU from the start for both. It measures twice:
 with f32 products and convolutions, and with both rounded to TF32, which PyTorch does by default for convolutions only.
@@ -13,8 +17,12 @@ runs the simplified import, which is its default; ONNX Runtime simplifies the mo
 """
 
 import argparse
+import contextlib
 import json
+import math
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +32,24 @@ import networks  # noqa: E402
 
 
 WARM_UP = 3  # iterations
+STANDARD = ["resnet18", "resnet50", "densenet121", "mobilenetv2", "squeezenet", "shufflenet", "regnet", "efficientnet",
+            "swin", "convnext", "blocks128", "blocks512", "lstm"]
+
+# Prints the growth of the peak of resident memory in KiB; the arguments are the model, the input and the threads.
+PEAK_OF_ONNXRUNTIME = """
+import sys, numpy
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+x = numpy.load(sys.argv[2])
+before = peak()
+import onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = int(sys.argv[3])
+session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+for _ in range(5):
+    session.run(None, {"x": x})
+print(peak() - before)
+"""
 
 
 def mean_ms(run, seconds, iterations=1):
@@ -67,17 +93,36 @@ def onnxruntime_session(path, threads):
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def twb_wall_ms(program, project, folder, threads, iterations, tf32):
+def twb_report(program, project, folder, threads, iterations, tf32=False):
     report = folder / "r.json"
     networks.twb(program, "run", project, "--require-gpu", "--policy", "implicit", "--iterations", iterations, "--input",
                  f"x={folder / 'x.npy'}", "--report", report, "--quiet", *(["--allow-tf32"] if tf32 else []),
                  threads=threads)
-    return json.loads(report.read_text())["wall_ms"]
+    return json.loads(report.read_text())
+
+
+def twb_peak_mb(program, project, folder, threads):
+    """The peak of resident memory in MB. The kernel's own figure only grows, so the last one that is seen is it."""
+    run = subprocess.Popen([program, "run", project, "--input", f"x={folder / 'x.npy'}", "--iterations", "50", "--quiet"],
+                           env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+    peak = 0
+    while run.poll() is None:
+        with contextlib.suppress(OSError, StopIteration):
+            status = pathlib.Path(f"/proc/{run.pid}/status").read_text().splitlines()
+            peak = int(next(line for line in status if line.startswith("VmHWM")).split()[1])
+        time.sleep(0.002)
+    return peak / 1024
+
+
+def onnxruntime_peak_mb(model, folder, threads):
+    child = subprocess.run([sys.executable, "-c", PEAK_OF_ONNXRUNTIME, model, folder / "x.npy", str(threads)],
+                           capture_output=True, text=True, check=True)
+    return int(child.stdout) / 1024
 
 
 def twb(program, project, device, folder, threads, seconds, tf32):
     def wall_ms(iterations):
-        return twb_wall_ms(program, project, folder, threads, iterations, tf32)
+        return twb_report(program, project, folder, threads, iterations, tf32)["wall_ms"]
 
     # A GPU's libraries take long to start in each run, compared with which a few iterations are negligible.
     warm_up = WARM_UP if device == "cpu" else 200
@@ -87,6 +132,50 @@ def twb(program, project, device, folder, threads, seconds, tf32):
         least = max((wall_ms(6 * warm_up) - warm) / (5 * warm_up), 1e-3)
     count = max(5, int(seconds * 1e3 / least))
     return (wall_ms(warm_up + count) - warm) / count
+
+
+@contextlib.contextmanager
+def busy_processes(count):
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def bench_beside(program, name, batch, threads, rounds, seconds, busy):
+    """Single iterations beside other processes. The figures are medians over the rounds."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        _, x = networks.make(name, batch, folder)
+        networks.import_model(program, name, folder)
+        project = folder / f"{name}.twb"
+        session = onnxruntime_session(folder / f"{name}.onnx", threads)
+        alone = twb(program, project, "cpu", folder, threads, seconds / 4, False)
+        feed = {"x": x.numpy()}
+        rows = {"twb": [], "onnxruntime": []}
+        with busy_processes(busy):
+            for _ in range(rounds):
+                if session:
+                    times = []
+                    end = time.perf_counter() + seconds
+                    while time.perf_counter() < end:
+                        start = time.perf_counter()
+                        session.run(None, feed)
+                        times.append((time.perf_counter() - start) * 1e3)
+                    times.sort()
+                    rows["onnxruntime"].append((times[len(times) // 2], times[math.ceil(0.95 * len(times)) - 1]))
+                count = max(20, int(seconds * 1e3 / (2 * alone)))
+                figures = twb_report(program, project, folder, threads, count)["iteration_ms"]
+                rows["twb"].append((figures["median"], figures["p95"]))
+        line = f"{name:<12} batch {batch:<3} beside {busy} busy: "
+        for who, figures in rows.items():
+            if figures:
+                medians, p95s = (sorted(column) for column in zip(*figures))
+                line += f"  {who} median {medians[len(medians) // 2]:.1f}, p95 {p95s[len(p95s) // 2]:.1f} ms"
+        print(line, flush=True)
 
 
 def bench(program, name, batch, device, threads, rounds, seconds, tf32=False):
@@ -110,6 +199,10 @@ def bench(program, name, batch, device, threads, rounds, seconds, tf32=False):
         for peer in ("onnxruntime", "pytorch"):
             if peer in best:
                 line += f"   {peer} {best[peer]:8.3f} ms (ratio {best['twb'] / best[peer]:.2f})"
+        if session:
+            ours = twb_peak_mb(program, project, folder, threads)
+            line += f"   peak {ours:.0f} MB, onnxruntime "
+            line += f"{onnxruntime_peak_mb(folder / f'{name}.onnx', folder, threads):.0f} MB"
         print(line, flush=True)
 
 
@@ -117,20 +210,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("twb")
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--batch", type=int, nargs="*", default=[1, 16])
+    parser.add_argument("--batch", type=int, nargs="*", default=[1])
     parser.add_argument("--device", default="cpu", help="cpu, or cuda:0 where PyTorch has it, too")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4, help="of each program in each round")
+    parser.add_argument("--busy", type=int, default=0, help="number of other processes that compute")
     arguments = parser.parse_args()
     if arguments.device != "cpu":
         import torch
 
         if not torch.cuda.is_available():
             sys.exit("bench_networks.py: PyTorch has no GPU here")
-    standard = ["resnet18", "mobilenetv2"] if arguments.device == "cpu" else ["mlp", "resnet18"]
+    standard = STANDARD if arguments.device == "cpu" else ["mlp", "resnet18"]
     for name in arguments.names or standard:
         for batch in arguments.batch:
+            if arguments.busy:
+                bench_beside(arguments.twb, name, batch, arguments.threads, arguments.rounds, arguments.seconds,
+                             arguments.busy)
+                continue
             for tf32 in (False,) if arguments.device == "cpu" else (False, True):
                 bench(arguments.twb, name, batch, arguments.device, arguments.threads, arguments.rounds,
                       arguments.seconds, tf32)
