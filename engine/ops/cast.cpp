@@ -1,6 +1,7 @@
 #include "ops/cast.h"
 
 #include "backends/cpu/elementwise.h"
+#include "backends/cpu/quantize_loops.h"
 #include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
@@ -57,6 +58,17 @@ void convertElements(const TensorView& in, const TensorView& out) {
                 vectorToHalf(in.as<const float>() + begin, out.as<Half>() + begin, end - begin);
             else
                 vectorFromHalf(in.as<const Half>() + begin, out.as<float>() + begin, end - begin);
+        });
+    }
+    const bool toBFloat16 = in.dtype == DType::f32 && out.dtype == DType::bf16;
+    const bool fromBFloat16 = in.dtype == DType::bf16 && out.dtype == DType::f32;
+    if ((toBFloat16 || fromBFloat16) && isDense(in)) {
+        const std::int64_t total = out.elementCount();
+        return parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+            if (toBFloat16)
+                vectorToBFloat16(in.as<const float>() + begin, out.as<BFloat16>() + begin, end - begin);
+            else
+                vectorFromBFloat16(in.as<const BFloat16>() + begin, out.as<float>() + begin, end - begin);
         });
     }
     withAny(in.dtype, [&](auto from) {

@@ -1,6 +1,7 @@
 #include "backends/cpu/convolution.h"
 
 #include "backends/cpu/dense_input.h"
+#include "backends/cpu/low_precision.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
@@ -314,9 +315,50 @@ void inferQLinearConv(InferContext& ctx) {
     ctx.output(0, {ctx.input(7)->dtype, std::move(shape)});
 }
 
-void qLinearConvKernel(const KernelContext& ctx) {
+/// The convolution in bytes; null if the CPU has no instructions for it, if the weights have zero points, or
+/// if an input other than x may change.
+std::unique_ptr<LowPrecisionKernel> byteKernel(const KernelContext& ctx) {
+    for (std::size_t port = 1; port < ctx.inputs.size(); ++port)
+        if (ctx.inputs[port].data && !ctx.memory->isConstant(port)) return nullptr;
+    const auto wZero = numbersOf(ctx, 5, 0);
+    const bool isCentred = std::all_of(wZero.begin(), wZero.end(), [](double zero) { return zero == 0; });
+    if (ctx.inputs[3].dtype != DType::i8 || !isCentred) return nullptr;
+    const TensorView& x = ctx.inputs[0];
     const TensorView& y = ctx.outputs[0];
-    if (y.elementCount() == 0) return;
+    ByteConvolution convolution{.sizes = convolutionOf(ctx, 0, 3), .x = x.dtype, .y = y.dtype};
+    convolution.xChannelsLast = !isDense(x) && isChannelsLast(x);
+    convolution.yChannelsLast = !isDense(y);
+    convolution.xZero = static_cast<std::int32_t>(numbersOf(ctx, 2, 0)[0]);
+    convolution.yZero = static_cast<std::int32_t>(numbersOf(ctx, 7, 0)[0]);
+    const auto xScale = static_cast<float>(numbersOf(ctx, 1, 1)[0]);
+    const auto yScale = static_cast<float>(numbersOf(ctx, 6, 1)[0]);
+    for (const double wScale : numbersOf(ctx, 4, 1))
+        convolution.scales.push_back(xScale * static_cast<float>(wScale) / yScale);
+    const DenseInput w(ctx.inputs[3]);
+    const DenseInput bias = denseInput(ctx.inputs, 8);
+    return makeKernel(convolution, w.as<std::int8_t>(), bias ? bias.as<std::int32_t>() : nullptr);
+}
+
+bool convolvedInBytes(const KernelContext& ctx) {
+    if (!ctx.memory) return false;
+    if (!ctx.memory->state) {
+        auto fresh = std::make_unique<LowPrecisionState>();
+        fresh->kernel = byteKernel(ctx);
+        ctx.memory->state = std::move(fresh);
+    }
+    const auto& kernel = static_cast<LowPrecisionState&>(*ctx.memory->state).kernel;
+    if (!kernel) return false;
+    const TensorView& given = ctx.inputs[0];
+    const DenseInput dense(isChannelsLast(given) ? TensorView{} : given);
+    kernel->run(dense ? dense.view().data : given.data, ctx.outputs[0].data);
+    return true;
+}
+
+void qLinearConvKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0 || convolvedInBytes(ctx)) return;
+    const Tensor rowMajor =
+        isDense(ctx.outputs[0]) ? Tensor() : Tensor::onHost({ctx.outputs[0].dtype, ctx.outputs[0].shape});
+    const TensorView y = rowMajor ? rowMajor.view() : ctx.outputs[0];
     const auto x = centred(ctx.inputs[0], {numbersOf(ctx, 2, 0)[0]});
     const auto w = centred(ctx.inputs[3], numbersOf(ctx, 5, 0));
     std::vector<std::int32_t> sums(static_cast<std::size_t>(y.elementCount()));
@@ -353,6 +395,7 @@ void qLinearConvKernel(const KernelContext& ctx) {
         store(y.as<std::int8_t>());
     else
         store(y.as<std::uint8_t>());
+    if (rowMajor) copyElements(y, ctx.outputs[0]);
 }
 
 Op makeConvolution(std::string name, int opset, std::string doc, std::string formula) {
@@ -516,6 +559,7 @@ void addConvolutions(std::vector<Op>& table) {
                         optionalPort("B", "bias", DTypeSet{DType::i32})};
     quantized.outputs = {port("y", "", kBytes, "T3")};
     quantized.infer = inferQLinearConv;
+    quantized.channelsLast = ChannelsLast::wanted;
     quantized.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                         const Attributes&) {
         return weighted(inputs, outputs, inputs[3].shape, outputs[0].shape);

@@ -1,8 +1,10 @@
 #include "backends/cpu/convolution.h"
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/low_precision.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
+#include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
@@ -281,6 +283,41 @@ template <class T> void matMul(const KernelContext& ctx) {
         run(0, products);
 }
 
+/// a · b of bf16 with constant `b` of two axes and, if it has data, a constant row `c`; null if the CPU has
+/// no instructions for it.
+std::unique_ptr<LowPrecisionKernel> bfloat16Kernel(const KernelContext& ctx, const TensorView& b,
+                                                   const TensorView& c) {
+    const TensorView& a = ctx.inputs[0];
+    if (a.dtype != DType::bf16 || !ctx.memory->isConstant(1) || a.shape.rank() < 1 || b.shape.rank() != 2)
+        return nullptr;
+    if (c.data && (!ctx.memory->isConstant(2) || c.shape.rank() < 1 ||
+                   c.shape[c.shape.rank() - 1] != b.shape[1] || c.elementCount() != b.shape[1]))
+        return nullptr;
+    ConstantProduct product{.inner = b.shape[0], .columns = b.shape[1], .x = DType::bf16};
+    product.rows = a.elementCount() / std::max<std::int64_t>(product.inner, 1);
+    product.rowStride = b.strides[0];
+    product.columnStride = b.strides[1];
+    if (product.rowStride != 1 && product.columnStride != 1) return nullptr;
+    Tensor keep;
+    const TensorView row = c.data ? denseAs(DType::f32, c, keep) : TensorView{};
+    return makeKernel(product, b.data, row.as<const float>());
+}
+
+/// False, without an effect, if there is no kernel.
+bool multipliedInBFloat16(const KernelContext& ctx, const TensorView& b, const TensorView& c) {
+    if (!ctx.memory || ctx.inputs[0].dtype != DType::bf16 || ctx.outputs[0].elementCount() == 0) return false;
+    if (!ctx.memory->state) {
+        auto fresh = std::make_unique<LowPrecisionState>();
+        fresh->kernel = bfloat16Kernel(ctx, b, c);
+        ctx.memory->state = std::move(fresh);
+    }
+    const auto& kernel = static_cast<LowPrecisionState&>(*ctx.memory->state).kernel;
+    if (!kernel) return false;
+    const DenseInput a(ctx.inputs[0]);
+    kernel->run(a.view().data, ctx.outputs[0].data);
+    return true;
+}
+
 } // namespace
 
 void matMulKernel(const KernelContext& ctx) {
@@ -356,6 +393,25 @@ void gemmKernel(const KernelContext& ctx) {
     withMatrixType(ctx.outputs[0].dtype, [&](auto zero) { gemmOf<decltype(zero)>(ctx); });
 }
 
+/// The kernels of the table; those above compute in the dtype of the result.
+void matMulOfAny(const KernelContext& ctx) {
+    if (!multipliedInBFloat16(ctx, ctx.inputs[1], {})) viaFloat<matMulKernel>(ctx);
+}
+
+void gemmOfAny(const KernelContext& ctx) {
+    TensorView b = ctx.inputs[1];
+    if (ctx.attributes.flag("transB")) {
+        std::swap(b.shape[0], b.shape[1]);
+        std::swap(b.strides[0], b.strides[1]);
+    }
+    const double beta = ctx.attributes.number("beta");
+    const bool addsC = ctx.inputs.size() > 2 && ctx.inputs[2].data && beta != 0;
+    const bool isPlain =
+        ctx.attributes.number("alpha") == 1 && !ctx.attributes.flag("transA") && (!addsC || beta == 1);
+    if (!isPlain || !multipliedInBFloat16(ctx, b, addsC ? ctx.inputs[2] : TensorView{}))
+        viaFloat<gemmKernel>(ctx);
+}
+
 /// dA = dY × Bᵀ and dB = Aᵀ × dY, with a vector as a matrix of one row or column, as in the product.
 void matMulGradient(GradientContext& g) {
     const auto matrixOf = [](GraphTensor tensor, bool isRow) {
@@ -403,7 +459,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     matMul.tolerance = {1e-5, 1e-5};
     matMul.infer = inferMatMul;
     matMul.cost = matMulCost;
-    matMul.kernel = viaFloat<matMulKernel>;
+    matMul.kernel = matMulOfAny;
     matMul.gradient = matMulGradient;
     table.push_back(std::move(matMul));
 
@@ -420,7 +476,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     gemm.tolerance = {1e-5, 1e-5};
     gemm.infer = inferGemm;
     gemm.cost = gemmCost;
-    gemm.kernel = viaFloat<gemmKernel>;
+    gemm.kernel = gemmOfAny;
     gemm.gradient = gemmGradient;
     table.push_back(std::move(gemm));
 }

@@ -72,10 +72,10 @@ template <class T> constexpr T leastOf() {
         return std::numeric_limits<T>::min();
 }
 
-/// f32 and bf16, for which oneDNN has a primitive.
+/// f32, bf16 and bytes, for which oneDNN has a primitive.
 bool pooledNatively(const KernelContext& ctx, onednn::Pooling kind) {
     const DType dtype = ctx.outputs[0].dtype;
-    if (dtype != DType::f32 && dtype != DType::bf16) return false;
+    if (dtype == DType::f64 || dtype == DType::f16) return false;
     const PooledInput x(ctx);
     return onednn::pool(kind, slidingWindow(ctx.attributes, ctx.inputs[0].shape), x.view(), ctx.outputs[0]);
 }

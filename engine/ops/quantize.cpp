@@ -1,9 +1,11 @@
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/quantize_loops.h"
 #include "backends/cpu/strided.h"
 #include "ops/cast.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/kernel_inputs.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -156,7 +158,118 @@ bool isGiven(const KernelContext& ctx, std::size_t port) {
     return port < ctx.inputs.size() && ctx.inputs[port].data;
 }
 
+/// Whether `in` holds the elements in the order of `out`, which is dense.
+bool isAlike(const TensorView& in, const TensorView& out) {
+    return isDense(out) ? isDense(in) : isChannelsLast(in);
+}
+
+/// `in` with its elements in the order of `out`.
+TensorView inOrderOf(const TensorView& out, const TensorView& in, Tensor& owner) {
+    if (isAlike(in, out)) return in;
+    owner = Tensor::onHost({in.dtype, in.shape});
+    const TensorView copy{owner.data(), in.dtype, in.shape, out.strides};
+    copyElements(in, copy);
+    return copy;
+}
+
+/// Calls row(x, y, count) for consecutive elements, in parallel.
+template <class In, class Out, class Row>
+void forRows(const TensorView& in, const TensorView& out, const Row& row) {
+    Tensor keep;
+    const TensorView x = inOrderOf(out, in, keep);
+    const std::int64_t total = out.elementCount();
+    parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
+        row(x.as<const In>() + begin, out.as<Out>() + begin, end - begin);
+    });
+}
+
+/// One scale for all elements, in f32, and 8 bits.
+bool quantizedByVectors(const KernelContext& ctx) {
+    const TensorView& out = ctx.outputs[0];
+    const bool isByte = out.dtype == DType::u8 || out.dtype == DType::i8;
+    if (!isByte || ctx.inputs[0].dtype != DType::f32 || ctx.inputs[1].dtype != DType::f32 ||
+        ctx.inputs[1].elementCount() != 1 || ctx.attributes.integer("block_size") > 0 ||
+        (ctx.attributes.has("precision") && dtypeOf(ctx.attributes, "precision") != DType::f32))
+        return false;
+    const float scale = *ctx.inputs[1].as<const float>();
+    const std::int32_t zero = isGiven(ctx, 2) ? static_cast<std::int32_t>(numberAt(ctx.inputs[2], 0)) : 0;
+    const auto rows = [&](auto none) {
+        using T = decltype(none);
+        forRows<float, T>(ctx.inputs[0], out, [&](const float* x, T* y, std::int64_t count) {
+            quantizeRow(x, scale, zero, y, count);
+        });
+    };
+    if (out.dtype == DType::i8)
+        rows(std::int8_t{});
+    else
+        rows(std::uint8_t{});
+    return true;
+}
+
+/// f32 from bytes with one scale, or from i32 with one scale or one per element of the last axis.
+bool dequantizedByVectors(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    const TensorView& out = ctx.outputs[0];
+    const bool isByte = in.dtype == DType::u8 || in.dtype == DType::i8;
+    if ((!isByte && in.dtype != DType::i32) || out.dtype != DType::f32 || ctx.inputs[1].dtype != DType::f32 ||
+        ctx.attributes.integer("block_size") > 0)
+        return false;
+    const std::int32_t zero = isGiven(ctx, 2) ? static_cast<std::int32_t>(numberAt(ctx.inputs[2], 0)) : 0;
+    if (in.dtype == DType::i32 && zero != 0) return false; // the difference might overflow
+    Tensor keep;
+    const TensorView scales = denseAs(DType::f32, ctx.inputs[1], keep);
+    const auto* const scale = scales.as<const float>();
+    const auto rows = [&](auto none) {
+        using T = decltype(none);
+        forRows<T, float>(in, out, [&](const T* x, float* y, std::int64_t count) {
+            dequantizeRow(x, zero, scale, 0, y, count);
+        });
+    };
+    if (scales.elementCount() == 1) {
+        if (in.dtype == DType::i8)
+            rows(std::int8_t{});
+        else if (in.dtype == DType::u8)
+            rows(std::uint8_t{});
+        else
+            rows(std::int32_t{});
+        return true;
+    }
+    const int last = in.shape.rank() - 1;
+    const bool isLast = normalizeAxis(ctx.attributes.integer("axis"), in.shape.rank()) == last;
+    if (in.dtype != DType::i32 || !isLast || !isDense(out) || isGiven(ctx, 2)) return false;
+    const std::int64_t width = in.shape[last];
+    const std::int64_t total = in.elementCount();
+    Tensor owner;
+    const auto* const x = inOrderOf(out, in, owner).as<const std::int32_t>();
+    parallelRanges(total / width, total, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin * width; row < end * width; row += width)
+            dequantizeRow(x + row, 0, scale, 1, out.as<float>() + row, width);
+    });
+    return true;
+}
+
+/// A row-major tensor in place of output 0 if that is channels-last, and its way back.
+class RowMajorResult {
+public:
+    explicit RowMajorResult(const TensorView& out) : m_out(out), m_view(out) {
+        if (isDense(out)) return;
+        m_copy = Tensor::onHost({out.dtype, out.shape});
+        m_view = m_copy.view();
+    }
+    const TensorView& view() const noexcept { return m_view; }
+    void finish() const {
+        if (m_copy) copyElements(m_view, m_out);
+    }
+
+private:
+    const TensorView& m_out;
+    TensorView m_view;
+    Tensor m_copy;
+};
+
 void quantizeKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0 || quantizedByVectors(ctx)) return;
+    const RowMajorResult result(ctx.outputs[0]);
     Tensor keepX;
     Tensor keepScale;
     Tensor keepZero;
@@ -168,15 +281,18 @@ void quantizeKernel(const KernelContext& ctx) {
         ctx.attributes.has("precision") ? dtypeOf(ctx.attributes, "precision") : ctx.inputs[1].dtype;
     withQuantized(ctx.outputs[0].dtype, [&](auto none) {
         using T = decltype(none);
-        T* const y = ctx.outputs[0].as<T>();
+        T* const y = result.view().as<T>();
         forScaled(ctx, [&](std::int64_t i, std::int64_t at) {
             const float quotient = std::nearbyint(roundedTo(precision, x[i] / scale[at]));
             y[i] = saturate<T>(zero ? quotient + static_cast<float>(zero[at]) : quotient);
         });
     });
+    result.finish();
 }
 
 void dequantizeKernel(const KernelContext& ctx) {
+    if (ctx.outputs[0].elementCount() == 0 || dequantizedByVectors(ctx)) return;
+    const RowMajorResult result(ctx.outputs[0]);
     Tensor keepX;
     Tensor keepScale;
     Tensor keepZero;
@@ -184,11 +300,12 @@ void dequantizeKernel(const KernelContext& ctx) {
     const auto* const scale = denseAs(DType::f32, ctx.inputs[1], keepScale).as<const float>();
     const std::int32_t* zero = nullptr;
     if (isGiven(ctx, 2)) zero = denseAs(DType::i32, ctx.inputs[2], keepZero).as<const std::int32_t>();
-    float* const y = ctx.outputs[0].as<float>();
+    auto* const y = result.view().as<float>();
     forScaled(ctx, [&](std::int64_t i, std::int64_t at) {
         const std::int64_t shifted = std::int64_t{x[i]} - (zero ? zero[at] : 0);
         y[i] = static_cast<float>(shifted) * scale[at];
     });
+    result.finish();
 }
 
 /// DequantizeLinear by simpler ops, with scales and zero points that broadcast to the input.
@@ -266,6 +383,7 @@ void addQuantization(std::vector<Op>& table) {
         dtypeAttribute("precision", "", kScales, "Precision of the quotient; absent: the scale's"));
     quantize.attributes.push_back(flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here"));
     quantize.infer = inferQuantize;
+    quantize.channelsLast = ChannelsLast::either;
     quantize.kernel = quantizeKernel;
     quantize.noGradient = "gives integers";
     table.push_back(std::move(quantize));
@@ -281,6 +399,7 @@ void addQuantization(std::vector<Op>& table) {
         dtypeAttribute("output_dtype", "", kScales, "Type of the result; absent: the scale's"));
     dequantize.tolerance = {1.2e-7, 0};
     dequantize.infer = inferDequantize;
+    dequantize.channelsLast = ChannelsLast::either;
     dequantize.kernel = viaFloat<dequantizeKernel>;
     dequantize.gradient = [](GradientContext& g) { differentiate(g, dequantized); };
     table.push_back(std::move(dequantize));

@@ -1,7 +1,10 @@
+#include "backends/cpu/dense_input.h"
 #include "backends/cpu/elementwise.h"
+#include "backends/cpu/low_precision.h"
 #include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
+#include "ops/kernel_inputs.h"
 #include "ops/matmul.h"
 #include "ops/schema.h"
 
@@ -54,8 +57,60 @@ Tensor shifted(const TensorView& in, const TensorView* zero) {
     return out;
 }
 
-Tensor integerProduct(const KernelContext& ctx, const TensorView& a, const TensorView* zeroA,
-                      const TensorView& b, const TensorView* zeroB) {
+/// The inputs of a product by port; zero points may be unconnected.
+struct ProductPorts {
+    std::size_t a, zeroA, b, zeroB;
+};
+
+const TensorView* given(const KernelContext& ctx, std::size_t port) {
+    return port < ctx.inputs.size() && ctx.inputs[port].data ? &ctx.inputs[port] : nullptr;
+}
+
+/// The product with a constant matrix of i8 without zero points; null if the CPU has no instructions for it,
+/// if A has several zero points, or if an input other than A may change.
+std::unique_ptr<LowPrecisionKernel> byteKernel(const KernelContext& ctx, const ProductPorts& ports) {
+    const TensorView& a = ctx.inputs[ports.a];
+    const TensorView& b = ctx.inputs[ports.b];
+    if (a.shape.rank() < 1 || b.shape.rank() != 2 || b.dtype != DType::i8) return nullptr;
+    for (const std::size_t port : {ports.b, ports.zeroA, ports.zeroB})
+        if (given(ctx, port) && !ctx.memory->isConstant(port)) return nullptr;
+    ConstantProduct product{.inner = b.shape[0], .columns = b.shape[1], .x = a.dtype};
+    product.rows = a.elementCount() / std::max<std::int64_t>(product.inner, 1);
+    product.rowStride = b.strides[0];
+    product.columnStride = b.strides[1];
+    if (product.rowStride != 1 && product.columnStride != 1) return nullptr;
+    if (const TensorView* zero = given(ctx, ports.zeroB))
+        for (std::int64_t i = 0; i < zero->elementCount(); ++i)
+            if (!isDense(*zero) || numberAt(*zero, i) != 0) return nullptr;
+    if (const TensorView* zero = given(ctx, ports.zeroA)) {
+        if (zero->elementCount() != 1) return nullptr;
+        product.xZero = static_cast<std::int32_t>(numberAt(*zero, 0));
+    }
+    return makeKernel(product, b.data);
+}
+
+/// Writes the product to `out`, dense i32, by a primitive; false, without an effect, if there is none.
+bool multipliedInBytes(const KernelContext& ctx, const ProductPorts& ports, const TensorView& out) {
+    if (!ctx.memory) return false;
+    if (!ctx.memory->state) {
+        auto fresh = std::make_unique<LowPrecisionState>();
+        fresh->kernel = byteKernel(ctx, ports);
+        ctx.memory->state = std::move(fresh);
+    }
+    const auto& kernel = static_cast<LowPrecisionState&>(*ctx.memory->state).kernel;
+    if (!kernel) return false;
+    const DenseInput a(ctx.inputs[ports.a]);
+    kernel->run(a.view().data, out.data);
+    return true;
+}
+
+/// Writes the product to `out`, dense i32.
+void integerProduct(const KernelContext& ctx, const ProductPorts& ports, const TensorView& out) {
+    if (multipliedInBytes(ctx, ports, out)) return;
+    const TensorView& a = ctx.inputs[ports.a];
+    const TensorView& b = ctx.inputs[ports.b];
+    const TensorView* zeroA = given(ctx, ports.zeroA);
+    const TensorView* const zeroB = given(ctx, ports.zeroB);
     TensorView rows;
     if (zeroA) {
         rows = upright(*zeroA, a.shape.rank());
@@ -63,15 +118,9 @@ Tensor integerProduct(const KernelContext& ctx, const TensorView& a, const Tenso
     }
     const Tensor left = shifted(a, zeroA);
     const Tensor right = shifted(b, zeroB);
-    Tensor out = Tensor::onHost({DType::i32, ctx.outputs[0].shape});
     const std::array inputs{left.view(), right.view()};
-    const std::array outputs{out.view()};
+    const std::array outputs{out};
     matMulKernel({inputs, outputs, ctx.attributes, nullptr});
-    return out;
-}
-
-const TensorView* given(const KernelContext& ctx, std::size_t port) {
-    return port < ctx.inputs.size() && ctx.inputs[port].data ? &ctx.inputs[port] : nullptr;
 }
 
 void inferMatMulInteger(InferContext& ctx) {
@@ -83,8 +132,7 @@ void inferMatMulInteger(InferContext& ctx) {
 
 void matMulIntegerKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0) return;
-    const Tensor out = integerProduct(ctx, ctx.inputs[0], given(ctx, 2), ctx.inputs[1], given(ctx, 3));
-    copyElements(out.view(), ctx.outputs[0]);
+    integerProduct(ctx, {.a = 0, .zeroA = 2, .b = 1, .zeroB = 3}, ctx.outputs[0]);
 }
 
 void inferQLinearMatMul(InferContext& ctx) {
@@ -99,7 +147,8 @@ void inferQLinearMatMul(InferContext& ctx) {
 void qLinearMatMulKernel(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
-    const Tensor sums = integerProduct(ctx, ctx.inputs[0], &ctx.inputs[2], ctx.inputs[3], &ctx.inputs[5]);
+    const Tensor sums = Tensor::onHost({DType::i32, out.shape});
+    integerProduct(ctx, {.a = 0, .zeroA = 2, .b = 3, .zeroB = 5}, sums.view());
     std::array<Tensor, 4> keep;
     const auto inDouble = [&](std::size_t port, int rank, Tensor& owner) {
         return upright(denseAs(DType::f64, ctx.inputs[port], owner), rank);

@@ -28,6 +28,9 @@ std::vector<bool> readersMayMeet(const Plan& plan) {
     return read;
 }
 
+/// The dtypes for which convolutions have channels-last kernels.
+bool isLaidOut(DType dtype) { return dtype == DType::f32 || dtype == DType::u8 || dtype == DType::i8; }
+
 /// Several channels with several elements each; otherwise both layouts are equal.
 bool differs(const TensorType& type) {
     return type.isKnown() && type.shape.rank() > 2 && type.shape[1] > 1 &&
@@ -41,7 +44,7 @@ void planLayouts(Plan& plan) {
     for (const Step& step : plan.steps) {
         if (step.setup || step.outputs.empty() || !mayMeet(plan, step)) continue;
         PlanValue& out = plan.values[step.outputs.front()];
-        if (out.kept || out.type.dtype != DType::f32 || !readable[step.outputs.front()] || !differs(out.type))
+        if (out.kept || !isLaidOut(out.type.dtype) || !readable[step.outputs.front()] || !differs(out.type))
             continue;
         const auto followed = [&](std::uint32_t v) {
             return v != kNone && plan.values[v].channelsLast &&

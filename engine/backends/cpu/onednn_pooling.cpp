@@ -23,7 +23,10 @@ template <class T> bool allAbove(const T* x, std::int64_t count) {
     return above;
 }
 
+bool isByte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+
 bool allAbove(const TensorView& x) {
+    if (isByte(x.dtype)) return true;
     const std::int64_t count = x.elementCount();
     return x.dtype == DType::bf16 ? allAbove(x.as<const BFloat16>(), count)
                                   : allAbove(x.as<const float>(), count);
@@ -61,15 +64,17 @@ std::shared_ptr<const Ready> make(Pooling kind, const Window& window, const memo
 
 bool pool(Pooling kind, const Window& window, const TensorView& x, const TensorView& y) {
     const bool channelsLast = !isDense(x) || !isDense(y);
-    if (window.rank() > 3 || !isServed(y.dtype) || !fits(window, kind) ||
-        (channelsLast && !(isChannelsLast(x) && isChannelsLast(y))))
+    if (window.rank() > 3 || !(isServed(y.dtype) || (kind == Pooling::max && isByte(y.dtype))) ||
+        !fits(window, kind) || (channelsLast && !(isChannelsLast(x) && isChannelsLast(y))))
         return false;
     static Cache<Ready> cache;
     Key key{static_cast<std::int64_t>(kind), static_cast<std::int64_t>(y.dtype), channelsLast, x.shape[0],
             x.shape[1]};
     append(key, window);
     const auto primitive = cache.find(std::move(key), [&] {
-        const auto type = typeOf(y.dtype);
+        const auto type = y.dtype == DType::u8   ? memory::data_type::u8
+                          : y.dtype == DType::i8 ? memory::data_type::s8
+                                                 : typeOf(y.dtype);
         return make(kind, window,
                     planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::in), type, channelsLast),
                     planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::out), type, channelsLast));
