@@ -1,7 +1,9 @@
 #include "graph/rewrite.h"
 
 #include "graph/delta.h"
+#include "ops/op_table.h"
 
+#include <algorithm>
 #include <set>
 
 namespace twb {
@@ -67,6 +69,37 @@ void Rewrite::applyTo(Graph& graph) const {
             delta.routes.push_back({*route, std::nullopt});
     }
     graph.apply(delta);
+}
+
+void removeUnread(Graph& after, const Graph& before) {
+    std::vector<NodeId> open;
+    for (const Node& node : after.nodes()) open.push_back(node.id);
+    Delta delta;
+    std::unordered_set<NodeId> gone;
+    while (!open.empty()) {
+        const Node& node = *after.find(open.back());
+        open.pop_back();
+        const Op* op = findOp(node.op);
+        const bool wasRead = !before.find(node.id) || !before.outgoing(node.id).empty();
+        const bool mayGo = op && node.op != "Input" && op->role != OpRole::sink &&
+                           op->role != OpRole::control && op->role != OpRole::state &&
+                           node.breakpoints.empty() && !node.disabled;
+        const auto isGone = [&](const Edge& edge) { return gone.contains(edge.to.node); };
+        if (!wasRead || !mayGo || gone.contains(node.id) ||
+            !std::ranges::all_of(after.outgoing(node.id), isGone))
+            continue;
+        gone.insert(node.id);
+        delta.nodes.push_back({node, std::nullopt});
+        const auto& inputs = after.inputs(node.id);
+        for (std::size_t port = 0; port < inputs.size(); ++port) {
+            if (!inputs[port]) continue;
+            const PortRef to{node.id, static_cast<std::int32_t>(port)};
+            delta.edgesRemoved.push_back({*inputs[port], to});
+            if (const Route* route = after.routes().find(to)) delta.routes.push_back({*route, std::nullopt});
+            open.push_back(inputs[port]->node);
+        }
+    }
+    after.apply(delta);
 }
 
 } // namespace twb

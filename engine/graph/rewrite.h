@@ -43,4 +43,8 @@ private:
     std::map<PortRef, PortRef> m_replaced;
 };
 
+/// Removes the nodes that lost all their consumers between two states of a graph, and then those that only
+/// they read. Inputs, sinks and control ops stay, and so do nodes that had no consumer before.
+void removeUnread(Graph& after, const Graph& before);
+
 } // namespace twb

@@ -1,9 +1,14 @@
 #include "training/mixed_precision.h"
 
+#include "graph/bodies.h"
+#include "graph/constant_node.h"
 #include "graph/free_places.h"
+#include "graph/rewrite.h"
 #include "graph/unique_names.h"
+#include "ops/cast.h"
 #include "ops/op_table.h"
 #include "training/backward.h"
+#include "training/fixed_tensors.h"
 #include "training/training.h"
 #include "training/training_nodes.h"
 
@@ -52,7 +57,10 @@ constexpr std::array<std::string_view, 28> kFull{"Acos",
                                                  "Softplus",
                                                  "Tan"};
 
-/// Inserts the casts, from the sources to the loss.
+/// For inference on the cpu, where the other ops of kLow have no kernels of their own for bf16. Sorted.
+constexpr std::array<std::string_view, 3> kLowInference{"Conv", "Gemm", "MatMul"};
+
+/// Inserts the casts, from the sources to the loss or, without a loss, in the whole graph.
 class Autocast {
 public:
     Autocast(DeltaBuilder& builder, const Analysis& analysis, const DeviceMap& devices,
@@ -71,8 +79,95 @@ public:
         return !m_casts.empty();
     }
 
+    /// Products and convolutions with fixed weights compute in `low`, all other ops as before. Weights are
+    /// held in `low`.
+    void writeInference(const FixedTensors& fixed, const HoldTensor& hold, LowerPrecision& out) {
+        const Bodies bodies(m_builder.graph());
+        std::vector<const NodeFacts*> order;
+        for (const NodeFacts& facts : m_analysis.nodes)
+            if (facts.op && !facts.disabled && std::ranges::binary_search(kLowInference, facts.op->name))
+                order.push_back(&facts);
+        std::ranges::sort(order, {}, &NodeFacts::rank);
+        for (const NodeFacts* facts : order) {
+            const auto isF32 = [&](const std::optional<PortRef>& from) {
+                return !from || (m_analysis.typeOf(*from) && m_analysis.typeOf(*from)->dtype == DType::f32);
+            };
+            std::vector<TensorType> outputs;
+            Types low;
+            for (const auto& from : facts->inputs)
+                low.push_back(from && m_analysis.typeOf(*from)
+                                  ? TensorType{m_low, m_analysis.typeOf(*from)->shape}
+                                  : TensorType{});
+            const bool mayChange =
+                facts->fine && !bodies.around(facts->id) && facts->inputs.size() > 1 && facts->inputs[1] &&
+                fixed.isFixed(*facts->inputs[1]) && std::ranges::all_of(facts->inputs, isF32) &&
+                m_builder.graph().find(facts->id)->breakpoints.empty() && takes(*facts, low, outputs);
+            if (!mayChange) {
+                ++out.skipped;
+                continue;
+            }
+            lower(*facts, low, fixed, hold, out);
+            ++(facts->op->name == "Conv" ? out.convolutions : out.products);
+        }
+    }
+
 private:
     using Types = std::vector<TensorType>; ///< by input; of an unconnected one empty and f32
+
+    /// The node becomes a Cast to f32 of a new node that computes in `low`, so that its consumers stay.
+    void lower(const NodeFacts& facts, const Types& low, const FixedTensors& fixed, const HoldTensor& hold,
+               LowerPrecision& out) {
+        const Node node = *m_builder.graph().find(facts.id);
+        for (std::size_t port = 0; port < low.size(); ++port) {
+            if (!facts.inputs[port]) continue;
+            const PortRef from = *facts.inputs[port];
+            if (fixed.isFixed(from) && port > 0) {
+                const auto held = m_casts.find({from, m_low});
+                if (held == m_casts.end() || m_builder.graph().find(held->second.node)->lane != node.lane)
+                    holdLow(from, node, fixed, hold, out);
+                m_builder.connect({m_casts.at({from, m_low}), {facts.id, static_cast<std::int32_t>(port)}});
+            } else {
+                cast(facts, port, low[port]);
+            }
+        }
+        Node product = node;
+        product.name = m_names.take(fmt::format("{} in {}", node.name, name(m_low)));
+        product.id = m_builder.addNode(product);
+        for (std::size_t port = 0; port < low.size(); ++port) {
+            const PortRef to{facts.id, static_cast<std::int32_t>(port)};
+            const auto from = m_builder.graph().sourceOf(to);
+            if (!from) continue;
+            m_builder.disconnect({*from, to});
+            m_builder.connect({*from, {product.id, to.port}});
+        }
+        Node last = *m_builder.graph().find(facts.id);
+        last.op = "Cast";
+        last.attributes = {{"to", std::string(name(DType::f32))}};
+        m_builder.change(last);
+        m_builder.connect({{product.id, 0}, {facts.id, 0}});
+    }
+
+    /// Adds a source with the elements of a fixed tensor.
+    void holdLow(PortRef from, const Node& reader, const FixedTensors& fixed, const HoldTensor& hold,
+                 LowerPrecision& out) {
+        const Tensor full = fixed.read(from);
+        const Tensor low = Tensor::onHost({m_low, full.shape()});
+        convertElements(full.view(), low.view());
+        Node source;
+        source.name =
+            m_names.take(fmt::format("{} as {}", m_builder.graph().find(from.node)->name, name(m_low)));
+        source.lane = reader.lane;
+        source.frame = reader.frame;
+        source.position = reader.position;
+        source.folded = true;
+        if (fitsConstant(low))
+            makeConstant(source, low);
+        else
+            hold(source, low);
+        m_casts[{from, m_low}] = {m_builder.addNode(source), 0};
+        out.bytesBefore += static_cast<double>(full.byteCount());
+        out.bytesAfter += static_cast<double>(low.byteCount());
+    }
 
     TensorType typeOf(PortRef tensor) const {
         const auto changed = m_types.find(tensor);
@@ -275,6 +370,21 @@ private:
 };
 
 } // namespace
+
+LowerPrecision castToBFloat16(const Graph& graph, const RunSetup& setup, const HoldTensor& hold) {
+    if (trainingOf(graph)) throw Error(ErrorCode::badGraph, kNeedsNoTraining);
+    LowerPrecision out;
+    DeltaBuilder builder(graph, "Cast to bf16");
+    const Analysis analysis = analyze(graph, setup.devices, setup.policy, setup.files.get());
+    const FixedTensors fixed(graph, analysis, setup.files.get());
+    Autocast(builder, analysis, setup.devices, setup.files.get(), DType::bf16)
+        .writeInference(fixed, hold, out);
+    if (out.products + out.convolutions == 0) return out;
+    Graph after = builder.graph();
+    removeUnread(after, graph);
+    out.delta = arrangedDifference(graph, std::move(after), "Cast to bf16");
+    return out;
+}
 
 Delta makeMixedPrecision(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
                          DType low) {

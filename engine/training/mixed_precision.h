@@ -3,6 +3,7 @@
 #include "core/dtype.h"
 #include "graph/delta.h"
 #include "placement/analysis.h"
+#include "training/quantization.h"
 
 namespace twb {
 
@@ -19,5 +20,10 @@ namespace twb {
 /// Error(badGraph) like remakeBackward().
 Delta makeMixedPrecision(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, NodeId loss,
                          DType low);
+
+/// For inference: casts the operands of products and convolutions with fixed weights to bf16, and their
+/// results back to f32. All other ops stay in f32. The weights become sources in bf16, by `hold` if they do
+/// not fit a Constant. Otherwise as quantize().
+LowerPrecision castToBFloat16(const Graph& graph, const RunSetup& setup, const HoldTensor& hold);
 
 } // namespace twb
