@@ -17,6 +17,7 @@ void addPredictCommand(CLI::App& app, ExitCode& exit);
 void addRunCommand(CLI::App& app, ExitCode& exit);
 void addBatchCommand(CLI::App& app, ExitCode& exit);
 void addTrainCommand(CLI::App& app, ExitCode& exit);
+void addQuantizeCommand(CLI::App& app, ExitCode& exit);
 void addCompareCommand(CLI::App& app, ExitCode& exit);
 void addReportCommand(CLI::App& app, ExitCode& exit);
 void addProfileCommand(CLI::App& app, ExitCode& exit);

@@ -54,4 +54,10 @@ void ProjectOutput::save(const Graph& graph) const {
     saveProject(graph, m_path);
 }
 
+void ProjectOutput::save(const ImportedModel& model) const {
+    if (m_path.empty()) return;
+    requireTensors(model.graph, m_source, m_path);
+    saveImportedModel(model, m_path);
+}
+
 } // namespace twb

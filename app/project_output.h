@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/placement_options.h"
+#include "formats/imported_model.h"
 #include "graph/graph.h"
 
 #include <CLI/CLI.hpp>
@@ -28,6 +29,8 @@ public:
     /// Does nothing without a path. Throws Error(io), also if the copy could not find data stored beside
     /// the project.
     void save(const Graph& graph) const;
+    /// The same for a graph with tensors of its own, which are written beside it.
+    void save(const ImportedModel& model) const;
 
 private:
     std::filesystem::path m_path;

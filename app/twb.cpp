@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
         addRunCommand(app, exit);
         addBatchCommand(app, exit);
         addTrainCommand(app, exit);
+        addQuantizeCommand(app, exit);
         addFixCommand(app, exit);
         addPredictCommand(app, exit);
         addPlaceCommand(app, exit);
