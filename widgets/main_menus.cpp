@@ -15,6 +15,7 @@
 #include "widgets/actions/navigation.h"
 #include "widgets/actions/node_actions.h"
 #include "widgets/actions/overlay_actions.h"
+#include "widgets/actions/precision_actions.h"
 #include "widgets/actions/run_actions.h"
 #include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
@@ -118,6 +119,7 @@ void MainWindow::buildGraphMenu() {
                         "op."));
     m_analysis->fill(*menu.addMenu(tr("A&nalyse")));
     m_learning->fill(*menu.addMenu(tr("&Training")));
+    m_precision->fill(*menu.addMenu(tr("Pre&cision")));
     twb::addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")),
                    [this] { m_fixes->applyFirst(); });
     const auto step = [this](int by) {

@@ -14,6 +14,7 @@
 #include "widgets/actions/navigation.h"
 #include "widgets/actions/node_actions.h"
 #include "widgets/actions/overlay_actions.h"
+#include "widgets/actions/precision_actions.h"
 #include "widgets/actions/run_actions.h"
 #include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
@@ -101,6 +102,7 @@ void MainWindow::buildActions() {
     m_adds = std::make_unique<AddActions>(m_document, *m_canvas, *m_editor, *this);
     m_lanes = std::make_unique<LaneActions>(m_document, *m_canvas, *m_editor, *this);
     m_learning = std::make_unique<TrainingActions>(m_document, *m_canvas, *m_editor, *this);
+    m_precision = std::make_unique<PrecisionActions>(m_document, *m_editor, *m_log, *this);
     m_modules = std::make_unique<ModuleActions>(m_document, *m_canvas, *m_editor, *this);
     m_nodes = std::make_unique<NodeActions>(m_document, *m_canvas, *m_editor);
     m_fixes = std::make_unique<FixActions>(m_document, *m_canvas, *m_editor);

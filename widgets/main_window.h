@@ -39,6 +39,7 @@ class Navigation;
 class NodeActions;
 class NoticeBar;
 class OverlayActions;
+class PrecisionActions;
 class QuickFind;
 class RunActions;
 class StartPage;
@@ -149,6 +150,7 @@ private:
     std::unique_ptr<ModuleActions> m_modules;
     std::unique_ptr<NodeActions> m_nodes;
     std::unique_ptr<TrainingActions> m_learning;
+    std::unique_ptr<PrecisionActions> m_precision;
     std::unique_ptr<FixActions> m_fixes;
     std::unique_ptr<AnalysisActions> m_analysis;
     std::unique_ptr<BreakpointActions> m_breakpoints;
