@@ -97,7 +97,7 @@ void ModuleActions::fill(QMenu& menu) {
         m_editor.edit(std::move(delta));
     });
     m_dissolve->setToolTip(tr("Removes the frame and keeps its nodes."));
-    add(tr("&Put into the palette…"), tr("Ctrl+Alt+B"), [this] {
+    add(tr("Save to &palette…"), tr("Ctrl+Alt+B"), [this] {
         keep();
     })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
     menu.addSeparator();
@@ -154,7 +154,7 @@ void ModuleActions::keep() {
     QString question = tr("Name in the palette");
     for (;;) {
         bool ok = false;
-        name = QInputDialog::getText(&m_window, tr("Put into the palette"), question, QLineEdit::Normal, name,
+        name = QInputDialog::getText(&m_window, tr("Save to palette"), question, QLineEdit::Normal, name,
                                      &ok)
                    .trimmed();
         if (!ok) return;
