@@ -169,15 +169,25 @@ private:
 
 } // namespace
 
-int repeatsIn(const Graph& graph, FrameId module, const SourceTypes& types) {
-    const ModuleTree tree(graph);
-    const std::vector<FrameId>& modules = tree.modulesIn(module);
-    if (modules.size() < 2 || hasCards(graph, tree.nodesIn(module))) return 0;
+int repeatsIn(const Graph& graph, FrameId module, const std::vector<NodeId>& nodes,
+              const SourceTypes& types) {
+    std::map<FrameId, std::vector<NodeId>> modules; // those directly inside
+    for (const NodeId id : nodes) {
+        FrameId at = graph.find(id)->frame;
+        if (at == module) {
+            if (!foldedInto(graph, *graph.find(id))) return 0;
+            continue;
+        }
+        for (FrameId up = graph.find(at)->parent; up != module; up = graph.find(at)->parent) at = up;
+        if (graph.find(at)->owner != NodeId::none) return 0;
+        modules[at].push_back(id);
+    }
+    if (modules.size() < 2) return 0;
+    const std::vector<NodeId>& first = modules.begin()->second;
     Structures structures(graph, types);
-    const std::uint64_t first = structures.of(tree.allNodesIn(modules.front()));
-    for (const FrameId other : modules)
-        if (graph.find(other)->owner != NodeId::none || structures.of(tree.allNodesIn(other)) != first)
-            return 0;
+    const std::uint64_t structure = structures.of(first);
+    for (const auto& [other, content] : modules)
+        if (content.size() != first.size() || structures.of(content) != structure) return 0;
     return static_cast<int>(modules.size());
 }
 

@@ -9,6 +9,12 @@ using namespace twb;
 
 namespace {
 
+std::optional<TensorType> typeOf(const Node& node) {
+    const AttributeValue* shape = node.attributes.find("shape");
+    if (!shape) return std::nullopt;
+    return TensorType{DType::f32, Shape(std::get<std::vector<std::int64_t>>(*shape))};
+}
+
 /// A chain of blocks between an Input and a Relu. Each block is a module of a MatMul with a folded weight and
 /// of an inner module of two Relus.
 struct Blocks {
@@ -51,15 +57,12 @@ struct Blocks {
         graph.apply(builder.take());
     }
 
+    int repeats(FrameId module) const {
+        return repeatsIn(graph, module, ModuleTree(graph).allNodesIn(module), typeOf);
+    }
     void arrangeHere() { graph.apply(arrangeAll(graph).delta); }
     double x(NodeId id) const { return graph.find(id)->position.x; }
 };
-
-std::optional<TensorType> typeOf(const Node& node) {
-    const AttributeValue* shape = node.attributes.find("shape");
-    if (!shape) return std::nullopt;
-    return TensorType{DType::f32, Shape(std::get<std::vector<std::int64_t>>(*shape))};
-}
 
 } // namespace
 
@@ -145,8 +148,8 @@ private Q_SLOTS:
         const FrameId stack = b.graph.find(b.blocks[0])->parent;
         QCOMPARE(QString::fromStdString(b.graph.find(stack)->title), QStringLiteral("block.0–4"));
         for (const FrameId block : b.blocks) QCOMPARE(b.graph.find(block)->parent, stack);
-        QCOMPARE(repeatsIn(b.graph, stack, typeOf), 5);
-        QCOMPARE(repeatsIn(b.graph, b.blocks[0], typeOf), 0);
+        QCOMPARE(b.repeats(stack), 5);
+        QCOMPARE(b.repeats(b.blocks[0]), 0);
         QVERIFY(stackRepeats(b.graph, typeOf).empty()); // they are all of their parent
     }
 
@@ -162,12 +165,12 @@ private Q_SLOTS:
         Blocks b(4);
         b.graph.apply(stackRepeats(b.graph, typeOf));
         const FrameId stack = b.graph.find(b.blocks[0])->parent;
-        QCOMPARE(repeatsIn(b.graph, stack, typeOf), 4);
+        QCOMPARE(b.repeats(stack), 4);
         const NodeId weight = b.graph.sourceOf({b.products[1], 1})->node;
         DeltaBuilder builder(b.graph, "widen");
         builder.setAttribute(weight, "shape", std::vector<std::int64_t>{4, 8});
         b.graph.apply(builder.take());
-        QCOMPARE(repeatsIn(b.graph, stack, typeOf), 0);
+        QCOMPARE(b.repeats(stack), 0);
     }
 
     /// 3,000 nodes in 100 modules, on one lane: more than are laid out at once.

@@ -101,7 +101,7 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
 
 ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Analysis& analysis) {
     ModuleWords words;
-    words.repeats = repeatsIn(graph, module.frame, [&](const Node& node) {
+    words.repeats = repeatsIn(graph, module.frame, module.nodes, [&](const Node& node) {
         return analysis.typeOf({node.id, 0});
     });
     words.title =
