@@ -127,10 +127,10 @@ Delta expandModule(const Graph& graph, FrameId module, FrameId inside) {
     for (auto& [lane, box] : grown) {
         box = {box.left, box.top, box.right + kAround, box.bottom + kAround};
         right = std::max(right, box.right);
-        isCovering =
-            isCovering || std::any_of(others.begin(), others.end(), [&, lane = lane](const Card& other) {
-                return other.lane == lane && other.box.touches(box);
-            });
+        isCovering = isCovering ||
+                     std::any_of(others.begin(), others.end(), [&box = box, lane = lane](const Card& other) {
+                         return other.lane == lane && other.box.touches(box);
+                     });
     }
     if (!isCovering) return builder.take();
     for (const Card& other : others) {
