@@ -154,8 +154,7 @@ void ModuleActions::keep() {
     QString question = tr("Name in the palette");
     for (;;) {
         bool ok = false;
-        name = QInputDialog::getText(&m_window, tr("Save to palette"), question, QLineEdit::Normal, name,
-                                     &ok)
+        name = QInputDialog::getText(&m_window, tr("Save to palette"), question, QLineEdit::Normal, name, &ok)
                    .trimmed();
         if (!ok) return;
         const QString refusal = refusalOfName(name);
