@@ -56,11 +56,14 @@ void printLoss(const QuantizeOptions& options, const PrecisionChange& change, st
     TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right}, 2);
     table.add({"output", "largest error", "relative error", "SQNR", "agreement", "value"});
     for (const OutputLoss& output : loss.outputs)
-        table.add({output.name, fmt::format("{:.3g}", output.maxError),
-                   fmt::format("{:.2f} %", 100 * output.relativeError),
-                   std::isinf(output.sqnr()) ? "exact" : fmt::format("{:.1f} dB", output.sqnr()),
-                   output.agreement ? fmt::format("{:.2f} %", 100 * *output.agreement) : "",
-                   output.before ? fmt::format("{:.4g} -> {:.4g}", *output.before, *output.after) : ""});
+        table.add(
+            {output.name, fmt::format("{:.3g}", output.maxError),
+             std::isinf(output.relativeError) ? "" : fmt::format("{:.2f} %", 100 * output.relativeError),
+             output.relativeError == 0          ? "exact"
+             : std::isinf(output.relativeError) ? ""
+                                                : fmt::format("{:.1f} dB", output.sqnr()),
+             output.agreement ? fmt::format("{:.2f} %", 100 * *output.agreement) : "",
+             output.before ? fmt::format("{:.4g} -> {:.4g}", *output.before, *output.after) : ""});
     printResult(table.toString());
     printResult(fmt::format("{}: {} -> {} per iteration, {:.2f} times as fast{}\n",
                             samples == 1 ? "1 sample" : fmt::format("{} samples", samples),

@@ -15,7 +15,7 @@ struct OutputLoss {
     std::string name; ///< of the sink, or of the node whose result has no consumer
     PortRef output;
     double maxError = 0; ///< the largest absolute difference
-    /// √(Σ difference² / Σ result²); 0 if both are 0.
+    /// √(Σ difference² / Σ result²); 0 for equal results, infinite if only the results before are 0.
     double relativeError = 0;
     /// Of the rows along the last axis, if there are several elements in a row: the share whose largest
     /// element is at the same place. For integers and bool: the share of equal elements.
@@ -23,7 +23,8 @@ struct OutputLoss {
     /// The results themselves, if they have one element; of the last sample.
     std::optional<double> before{}, after{};
 
-    /// Signal-to-quantization-noise ratio in dB; infinite for equal results.
+    /// Signal-to-quantization-noise ratio in dB; infinite for equal results, −∞ for an infinite
+    /// relativeError.
     double sqnr() const;
 };
 

@@ -17,8 +17,6 @@
 namespace twb {
 namespace {
 
-constexpr double kMargin = 24; ///< between the lane's border and the first card
-
 bool isFinite(const ValueRange& range) { return std::isfinite(range.least) && std::isfinite(range.most); }
 
 /// The scale and zero point of a u8 tensor.
@@ -339,9 +337,7 @@ ValueRange rangeOf(const Tensor& tensor) {
 } // namespace
 
 Delta arrangedDifference(const Graph& before, Graph after, std::string title) {
-    std::vector<NodeId> all;
-    for (const Node& node : after.nodes()) all.push_back(node.id);
-    after.apply(arrange(after, all, {kMargin, kMargin}));
+    after.apply(arrangeAll(after).delta);
     return difference(before, after, std::move(title));
 }
 

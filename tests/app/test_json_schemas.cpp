@@ -163,7 +163,7 @@ private Q_SLOTS:
             QVERIFY(schema.contains("title") && schema.contains("description"));
             ++count;
         }
-        QCOMPARE(count, 14);
+        QCOMPARE(count, 15);
     }
 };
 

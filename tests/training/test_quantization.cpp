@@ -293,6 +293,9 @@ private Q_SLOTS:
         QCOMPARE(none.outputs[0].maxError, 0.0);
         QVERIFY(std::isinf(none.outputs[0].sqnr()));
         QCOMPARE(none.outputs[0].agreement, std::optional(1.0));
+        OutputLoss fromZero;
+        fromZero.relativeError = std::numeric_limits<double>::infinity();
+        QVERIFY(fromZero.sqnr() < 0);
     }
 
     void itCanBeCancelled() {

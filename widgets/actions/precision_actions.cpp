@@ -28,8 +28,16 @@ QString dtypeOf(LowPrecision to) {
     return to == LowPrecision::int8 ? QStringLiteral("int8") : QStringLiteral("bf16");
 }
 
+/// The results before may all be 0, to which no error is relative.
+QString relativeErrorOf(const OutputLoss& output) {
+    return std::isinf(output.relativeError)
+               ? QStringLiteral("–")
+               : PrecisionActions::tr("%1 %").arg(100 * output.relativeError, 0, 'f', 2);
+}
+
 QString sqnrOf(const OutputLoss& output) {
-    return std::isinf(output.sqnr()) ? PrecisionActions::tr("exact")
+    if (std::isinf(output.relativeError)) return QStringLiteral("–");
+    return output.relativeError == 0 ? PrecisionActions::tr("exact")
                                      : PrecisionActions::tr("%1 dB").arg(output.sqnr(), 0, 'f', 1);
 }
 
@@ -46,11 +54,11 @@ ReviewDialog::Content contentOf(const PrecisionChange& change, LowPrecision to, 
                    PrecisionActions::tr("relative error"), PrecisionActions::tr("SQNR"),
                    PrecisionActions::tr("agreement")};
     for (const OutputLoss& output : change.loss.outputs)
-        out.rows.push_back(
-            {toQt(output.name), QString::number(output.maxError, 'g', 3),
-             PrecisionActions::tr("%1 %").arg(100 * output.relativeError, 0, 'f', 2), sqnrOf(output),
-             output.agreement ? PrecisionActions::tr("%1 %").arg(100 * *output.agreement, 0, 'f', 2)
-                              : QStringLiteral("–")});
+        out.rows.push_back({toQt(output.name), QString::number(output.maxError, 'g', 3),
+                            relativeErrorOf(output), sqnrOf(output),
+                            output.agreement
+                                ? PrecisionActions::tr("%1 %").arg(100 * *output.agreement, 0, 'f', 2)
+                                : QStringLiteral("–")});
     out.remark =
         PrecisionActions::tr(
             "Samples: %1. Time of an iteration: %2 before, %3 after (%4). Weights: %5 before, "
@@ -122,9 +130,9 @@ void PrecisionActions::lower(LowPrecision to) {
         const std::filesystem::path file = held.write(after);
         m_editor.edit(change.change.delta);
         for (const OutputLoss& output : change.loss.outputs)
-            m_log.add(Severity::note, tr("%1: %2 in %3, relative error %4 %")
-                                          .arg(title, toQt(output.name), dtypeOf(to))
-                                          .arg(100 * output.relativeError, 0, 'f', 2));
+            m_log.add(Severity::note,
+                      tr("%1: %2 in %3, relative error %4")
+                          .arg(title, toQt(output.name), dtypeOf(to), relativeErrorOf(output)));
         if (!file.empty())
             m_log.add(Severity::note,
                       tr("Wrote the new weights to %1").arg(QDir::toNativeSeparators(toQt(file.string()))));
