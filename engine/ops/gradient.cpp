@@ -101,6 +101,8 @@ GraphTensor sumTo(GraphTensor tensor, const Shape& shape) {
     Ints axes;
     for (int axis = 0; axis < from.rank(); ++axis)
         if (axis < added || (shape[axis - added] == 1 && from[axis] != 1)) axes.push_back(axis);
+    if (added > 0 && std::ssize(axes) == added) // without a Reshape after it
+        return apply("ReduceSum", {tensor}, {{"axes", axes}, {"keepdims", false}});
     return reshape(sumOver(tensor, axes), shape);
 }
 

@@ -117,22 +117,31 @@ void softmaxCrossEntropyKernel(const KernelContext& ctx) {
 struct TargetGradient {
     explicit TargetGradient(GradientContext& g) {
         const DType dtype = g.input(0).type().dtype;
+        const std::string& reduction = g.attributes().text("reduction");
         GraphTensor target = g.input(1);
-        GraphTensor weight;
-        if (g.attributes().has("ignore_index")) {
-            const GraphTensor isIgnored =
-                isEqual(target, static_cast<double>(g.attributes().integer("ignore_index")));
-            target = where(isIgnored, 0, target); // the class to ignore need not exist
-            weight = where(isIgnored, 0, weightOf(g, target, dtype));
+        std::vector<std::int64_t> dims = target.shape().dims();
+        dims.insert(dims.begin() + 1, 1);
+        const Shape sizes(std::move(dims));
+        if (!g.input(2) && !g.attributes().has("ignore_index")) {
+            // All targets have the same share.
+            const auto count = static_cast<double>(target.shape().elementCount());
+            perTarget = reduction == "none"
+                            ? -reshape(g.gradient(), sizes)
+                            : full(g, {dtype, sizes}, reduction == "mean" ? -1 / count : -1) * g.gradient();
         } else {
-            weight = weightOf(g, target, dtype);
+            GraphTensor weight;
+            if (g.attributes().has("ignore_index")) {
+                const GraphTensor isIgnored =
+                    isEqual(target, static_cast<double>(g.attributes().integer("ignore_index")));
+                target = where(isIgnored, 0, target); // the class to ignore need not exist
+                weight = where(isIgnored, 0, weightOf(g, target, dtype));
+            } else {
+                weight = weightOf(g, target, dtype);
+            }
+            if (reduction == "mean") weight = weight / apply("ReduceSum", {weight}, {{"keepdims", false}});
+            perTarget = reshape(-(weight * g.gradient()), sizes);
         }
-        if (g.attributes().text("reduction") == "mean")
-            weight = weight / apply("ReduceSum", {weight}, {{"keepdims", false}});
-        std::vector<std::int64_t> sizes = target.shape().dims();
-        sizes.insert(sizes.begin() + 1, 1);
-        perTarget = reshape(-(weight * g.gradient()), Shape(sizes));
-        perClass = apply("ScatterElements", {zerosLike(g.input(0)), reshape(target, Shape(sizes)), perTarget},
+        perClass = apply("ScatterElements", {zerosLike(g.input(0)), reshape(target, sizes), perTarget},
                          {{"axis", std::int64_t{1}}});
     }
 
