@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -233,9 +234,16 @@ void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {
 }
 
 const std::vector<Cause>& Document::causes() const {
-    if (!m_causes)
-        m_causes =
-            m_analysis.diagnostics.empty() ? std::vector<Cause>() : causesOf(m_graph, m_analysis, m_devices);
+    causeGroups();
+    if (!std::exchange(m_areCausesDescribed, true)) describe(*m_causes, m_graph, m_analysis, m_devices);
+    return *m_causes;
+}
+
+const std::vector<Cause>& Document::causeGroups() const {
+    if (!m_causes) {
+        m_causes = groupByCause(m_graph, m_analysis, m_devices);
+        m_areCausesDescribed = false;
+    }
     return *m_causes;
 }
 
@@ -256,7 +264,7 @@ QString Document::pythonFix(const Diagnostic& mismatch) const {
 }
 
 std::size_t Document::causeCount(Severity severity) const {
-    return std::size_t(std::count_if(causes().begin(), causes().end(), [&](const Cause& cause) {
+    return std::size_t(std::ranges::count_if(causeGroups(), [&](const Cause& cause) {
         return m_analysis.diagnostics[cause.diagnostics.front()].severity == severity;
     }));
 }

@@ -92,6 +92,8 @@ public:
     void setStandIn(const std::string& profile);
     /// The diagnostics by cause; computed on demand, once per change.
     const std::vector<Cause>& causes() const;
+    /// The same, perhaps without sentences and remedies, which take longer.
+    const std::vector<Cause>& causeGroups() const;
     /// The fix of a mismatch as a change of the imported Python program; empty if it has none. Computed on
     /// demand, once per change.
     QString pythonFix(const Diagnostic& mismatch) const;
@@ -128,6 +130,7 @@ private:
     Analysis m_analysis;
     Revised m_revised;
     mutable std::optional<std::vector<Cause>> m_causes; ///< of the analysis; empty: not computed yet
+    mutable bool m_areCausesDescribed = false;          ///< they have sentences and remedies
     QString m_model;                                    ///< the imported file
     mutable std::shared_ptr<PythonSource> m_source;
     mutable std::optional<std::map<NodeId, QString>>

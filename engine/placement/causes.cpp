@@ -22,6 +22,7 @@ public:
         : m_graph(graph), m_analysis(analysis), m_rule(graph, devices, analysis) {}
 
     std::vector<Cause> find();
+    void describe(Cause& cause) const;
 
 private:
     const Diagnostic& diagnostic(std::size_t i) const { return m_analysis.diagnostics[i]; }
@@ -33,7 +34,6 @@ private:
     std::vector<NodeId> suspects(const Diagnostic& d) const;
     void blame(std::vector<std::size_t> open);
     void joinNeighbours();
-    void describe(Cause& cause) const;
     void describeDevices(Cause& cause) const;
     std::optional<Remedy> moving(const std::vector<NodeId>& nodes, Device device, std::string title) const;
     std::optional<Remedy> creating(const Cause& cause) const;
@@ -296,10 +296,7 @@ std::vector<Cause> Causes::find() {
     }
     for (auto& [code, list] : shared) blame(std::move(list));
     joinNeighbours();
-    for (Cause& cause : m_causes) {
-        std::sort(cause.diagnostics.begin(), cause.diagnostics.end());
-        describe(cause);
-    }
+    for (Cause& cause : m_causes) std::sort(cause.diagnostics.begin(), cause.diagnostics.end());
     std::sort(m_causes.begin(), m_causes.end(),
               [](const Cause& a, const Cause& b) { return a.diagnostics.front() < b.diagnostics.front(); });
     return std::move(m_causes);
@@ -307,8 +304,20 @@ std::vector<Cause> Causes::find() {
 
 } // namespace
 
-std::vector<Cause> causesOf(const Graph& graph, const Analysis& analysis, const DeviceMap& devices) {
+std::vector<Cause> groupByCause(const Graph& graph, const Analysis& analysis, const DeviceMap& devices) {
     return Causes(graph, analysis, devices).find();
+}
+
+void describe(std::vector<Cause>& causes, const Graph& graph, const Analysis& analysis,
+              const DeviceMap& devices) {
+    const Causes all(graph, analysis, devices);
+    for (Cause& cause : causes) all.describe(cause);
+}
+
+std::vector<Cause> causesOf(const Graph& graph, const Analysis& analysis, const DeviceMap& devices) {
+    std::vector<Cause> causes = groupByCause(graph, analysis, devices);
+    describe(causes, graph, analysis, devices);
+    return causes;
 }
 
 } // namespace twb

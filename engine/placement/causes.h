@@ -24,9 +24,15 @@ struct Cause {
     std::vector<Remedy> remedies;         ///< the cheapest first
 };
 
-/// Groups diagnostics by cause. Each is assigned to the node that explains most diagnostics; a source wins
-/// over its consumer if both explain as many. A diagnostic that follows from another (Diagnostic::root) is in
-/// no group; every other one is in exactly one. Groups are in the order of their first diagnostic.
+/// Groups diagnostics by cause, without sentences, origins and remedies. Each is assigned to the node that
+/// explains most diagnostics; a source wins over its consumer if both explain as many. A diagnostic that
+/// follows from another (Diagnostic::root) is in no group; every other one is in exactly one. Groups are in
+/// the order of their first diagnostic.
+std::vector<Cause> groupByCause(const Graph& graph, const Analysis& analysis, const DeviceMap& devices);
+/// Adds the sentences, origins and remedies, which take most of the time.
+void describe(std::vector<Cause>& causes, const Graph& graph, const Analysis& analysis,
+              const DeviceMap& devices);
+/// groupByCause() and describe().
 std::vector<Cause> causesOf(const Graph& graph, const Analysis& analysis, const DeviceMap& devices);
 
 } // namespace twb

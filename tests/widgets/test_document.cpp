@@ -4,6 +4,8 @@
 
 #include <QSignalSpy>
 
+#include <algorithm>
+
 using namespace twb;
 using namespace twb::test;
 
@@ -33,6 +35,7 @@ private Q_SLOTS:
     void aBrokenFileLeavesEverything();
     void saveAndOpenGiveTheSameGraph();
     void anUnreadableProfileChoiceIsRefused();
+    void causesAreDescribedOnDemand();
 };
 
 void TestDocument::startsWithALaneForEachKindOfDevice() {
@@ -145,6 +148,23 @@ void TestDocument::anUnreadableProfileChoiceIsRefused() {
     document.setDeviceChoices({{Device::cuda(0), "t4"}});
     QVERIFY(QString::fromStdString(document.devices().at(Device::cuda(0)).info().name)
                 .contains(QLatin1String("T4")));
+}
+
+/// Counting the causes does not describe them; causes() does, once after each change.
+void TestDocument::causesAreDescribedOnDemand() {
+    Document document(profiles());
+    document.open(sourcePath(kMismatch));
+    for (std::size_t problems = 1; problems < 3; ++problems) {
+        QCOMPARE(document.problemCount(), problems);
+        QCOMPARE(document.causeGroups().size(), problems);
+        const auto isDescribed = [](const Cause& cause) {
+            return !cause.sentence.empty() && !cause.remedies.empty();
+        };
+        QVERIFY(std::ranges::none_of(document.causeGroups(), isDescribed));
+        QVERIFY(std::ranges::any_of(document.causes(), isDescribed));
+        QVERIFY(std::ranges::any_of(document.causeGroups(), isDescribed));
+        document.apply(addRelu(document.graph())); // another problem: it has no input
+    }
 }
 
 TWB_GUI_TEST_MAIN(TestDocument)

@@ -206,7 +206,8 @@ void Inspector::refresh() {
     if (m_problemsElsewhere) {
         // The panel below shows them.
     } else if (selection.empty()) {
-        for (const Cause& cause : m_document.causes()) problems.push_back(&all[cause.diagnostics.front()]);
+        for (const Cause& cause : m_document.causeGroups())
+            problems.push_back(&all[cause.diagnostics.front()]);
     } else {
         for (const Diagnostic& d : all)
             if (selection.nodes.contains(d.node) || (selection.edge && d.edge == selection.edge) ||
@@ -225,7 +226,7 @@ void Inspector::refresh() {
     const auto causes =
         problems.empty()
             ? std::ptrdiff_t(0)
-            : std::count_if(m_document.causes().begin(), m_document.causes().end(), [&](const Cause& cause) {
+            : std::ranges::count_if(m_document.causeGroups(), [&](const Cause& cause) {
                   return std::any_of(cause.diagnostics.begin(), cause.diagnostics.end(), isShown);
               });
     m_problems->setProblems(problems,
