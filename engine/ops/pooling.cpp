@@ -280,18 +280,49 @@ template <class T, class Plane> void overPlanes(const KernelContext& ctx, const 
                    });
 }
 
+/// The sums of `count` adjacent columns of a matrix. They are kept in T for a few rows, which vectorises, and
+/// in f64 beyond.
+template <std::int64_t Count, class T>
+void sumColumns(const T* from, std::int64_t rows, std::int64_t stride, double* sums) {
+    constexpr std::int64_t together = 16;
+    std::fill_n(sums, Count, 0.0);
+    for (std::int64_t i = 0; i < rows; i += together) {
+        T part[Count] = {};
+        for (std::int64_t k = i; k < std::min(rows, i + together); ++k, from += stride)
+            for (std::int64_t c = 0; c < Count; ++c) part[c] += from[c];
+        for (std::int64_t c = 0; c < Count; ++c) sums[c] += static_cast<double>(part[c]);
+    }
+}
+
+/// The mean of each channel of a channels-last tensor.
+template <class T> void averageChannelsLast(const TensorView& x, T* y) {
+    constexpr std::int64_t block = 16;
+    const std::int64_t channels = x.shape[1];
+    const std::int64_t size = x.elementCount() / (x.shape[0] * channels);
+    const std::int64_t blocks = (channels + block - 1) / block;
+    parallelRanges(x.shape[0] * blocks, x.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+            const std::int64_t first = at % blocks * block;
+            const std::int64_t count = std::min(block, channels - first);
+            const T* const from = x.as<const T>() + at / blocks * size * channels + first;
+            std::array<double, block> sums{};
+            if (count == block)
+                sumColumns<block>(from, size, channels, sums.data());
+            else
+                for (std::int64_t c = 0; c < count; ++c)
+                    sumColumns<1>(from + c, size, channels, sums.data() + c);
+            T* const to = y + at / blocks * channels + first;
+            for (std::int64_t c = 0; c < count; ++c)
+                to[c] = static_cast<T>(sums[static_cast<std::size_t>(c)] / static_cast<double>(size));
+        }
+    });
+}
+
 void globalAverageKernel(const KernelContext& ctx) {
     withFloat(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        if (const TensorView& x = ctx.inputs[0]; isChannelsLast(x) && !isDense(x)) {
-            std::array<bool, kMaxRank> spatial{};
-            std::fill(spatial.begin() + 2, spatial.begin() + x.shape.rank(), true);
-            const ReductionView view = splitAxes(x, spatial);
-            const auto size = static_cast<double>(view.reduced.elementCount());
-            T* const y = ctx.outputs[0].as<T>();
-            return reduce(view, SumRule<T>{},
-                          [=](std::int64_t i, double sum) { y[i] = static_cast<T>(sum / size); });
-        }
+        if (const TensorView& x = ctx.inputs[0]; isChannelsLast(x) && !isDense(x) && x.elementCount() > 0)
+            return averageChannelsLast(x, ctx.outputs[0].as<T>());
         overPlanes<T>(ctx, [](const T* plane, std::int64_t size) {
             return static_cast<T>(laneSum(plane, size, [](double x) { return x; }) /
                                   static_cast<double>(size));
