@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace twb {
 
@@ -62,7 +63,7 @@ void RunGuard::skip(std::uint32_t first, std::uint32_t last, StepState state, st
 
 void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
     try {
-        std::rethrow_exception(error);
+        std::rethrow_exception(std::move(error));
     } catch (const Error& e) {
         fail(step, e.code(), e.what());
     } catch (const std::bad_alloc&) {

@@ -40,7 +40,7 @@ Program prepared(double bad = 0) {
     for (int row = 0; row < 120; ++row) {
         y.values<std::int64_t>()[static_cast<std::size_t>(row)] = row % 3;
         for (int column = 0; column < 8; ++column)
-            x.values<float>()[static_cast<std::size_t>(8 * row + column)] =
+            x.values<float>()[8 * static_cast<std::size_t>(row) + static_cast<std::size_t>(column)] =
                 normal(random) + (column == row % 3 ? 2.0F : 0.0F);
     }
     for (std::size_t row = 0; row < 60 && std::isnan(bad); ++row) x.values<float>()[8 * row] = std::nanf("");

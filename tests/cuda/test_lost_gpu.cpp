@@ -158,7 +158,7 @@ private Q_SLOTS:
             // The next run, with the GPU still lost.
             const Outcome again = run(graph, plan);
             const std::string fault = faultOf(again);
-            QVERIFY2(fault.empty(), (moment + "again: " + fault).c_str());
+            QVERIFY2(fault.empty(), fmt::format("{}again: {}", moment, fault).c_str());
             // And a run in which it is simulated.
             DeviceMap map = simulatedMap(2);
             QCOMPARE(run(graph, graph.plan(map)).back, whole.back);
