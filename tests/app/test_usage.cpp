@@ -140,8 +140,9 @@ private Q_SLOTS:
         QFETCH(QStringList, variables);
         QFETCH(QString, setting);
         QProcess process;
-        QStringList environment = QProcess::systemEnvironment() + variables;
-        environment << "OMP_DISPLAY_ENV=VERBOSE";
+        QStringList environment = QProcess::systemEnvironment().filter(
+            QRegularExpression(QStringLiteral("^(?!GOMP_SPINCOUNT=|OMP_WAIT_POLICY=)")));
+        environment << variables << "OMP_DISPLAY_ENV=VERBOSE";
         process.setEnvironment(environment);
         process.start(Program::path(), {"--version"});
         const Ended ended = Program::wait(process);
