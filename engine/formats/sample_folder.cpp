@@ -84,7 +84,7 @@ SampleFolder::SampleFolder(const Graph& graph, const Analysis& analysis, const f
         } else if (isArchive(entry)) {
             PathsByName paths;
             for (const std::string& tensor : openTensorArchive(entry)->names())
-                paths.emplace_back(tensor, name + '#' + tensor);
+                paths.emplace_back(tensor, fmt::format("{}#{}", name, tensor));
             add(graph, analysis, entry.string(), paths);
         } else if (entry.extension() == ".npy") {
             loose.emplace_back(entry.stem().string(), name);
