@@ -35,7 +35,7 @@ void requireTensors(const Graph& graph, const fs::path& source, const fs::path& 
 
 void ProjectOutputOptions::addTo(CLI::App& command, const std::string& doc) {
     command.add_option("-o,--output", path, doc);
-    command.add_flag("--force", force, "Allow -o to overwrite FILE");
+    command.add_flag("--force", force, "Allow -o to name FILE itself, which is then overwritten");
 }
 
 ProjectOutput::ProjectOutput(const ProjectOutputOptions& options, const std::string& source,

@@ -129,9 +129,10 @@ void addCalibrateCommand(CLI::App& app, ExitCode& exit) {
                      "Take the figures from a trace of torch.profiler instead of measuring this machine")
         ->type_name("TRACE");
     command
-        ->add_option("--base", options->base,
-                     "With --from-trace: the profile for figures that the trace does not have; default: the "
-                     "profile of the same GPU")
+        ->add_option(
+            "--base", options->base,
+            "With --from-trace: the profile (a name of `twb devices`, or a file) for figures that the "
+            "trace does not have; default: the profile of the same GPU")
         ->type_name("PROFILE");
     command->callback([options, &exit] { exit = calibrate(*options); });
 }

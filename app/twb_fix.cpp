@@ -125,8 +125,8 @@ ExitCode fix(const FixOptions& options) {
 
 void addFixCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<FixOptions>();
-    CLI::App* command =
-        app.add_subcommand("fix", "Fix all device mismatches by the fixes that minimise the predicted time");
+    CLI::App* command = app.add_subcommand(
+        "fix", "Fix all device mismatches by the fixes that minimise the total time of steps and copies");
     command->add_option("FILE", options->file, "The project (.twb) or the capture (.twbcap)")->required();
     options->output.addTo(*command, "Write the fixed project to this file");
     options->placement.addTo(*command, false);

@@ -94,7 +94,8 @@ ExitCode place(const PlaceOptions& options) {
 
 void addPlaceCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<PlaceOptions>();
-    CLI::App* command = app.add_subcommand("place", "Propose the lanes that minimise the predicted time");
+    CLI::App* command =
+        app.add_subcommand("place", "Propose the lanes that minimise the total time of steps and copies");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
     options->output.addTo(*command, "Write the project with the proposed lanes to this file");
     options->placement.addTo(*command, false);

@@ -171,9 +171,10 @@ void addQuantizeCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("FILE", options->file, "The project (.twb) or the model (.onnx, .pt2)")->required();
     options->output.addTo(*command, "Write the changed project to this file, and its weights beside it");
     command
-        ->add_option("--calibrate", options->calibrate,
-                     "Folder of inputs: .npz files, a folder per sample, or .npy files, named after the "
-                     "graph's inputs")
+        ->add_option(
+            "--calibrate", options->calibrate,
+            "Folder of samples: .npz files with an array per input, or folders with a file INPUT.npy per "
+            "input; if the graph has one input, also .npy files")
         ->type_name("DIR");
     command->add_option("--to", options->to, "int8 or bf16; default: int8")
         ->type_name("DTYPE")

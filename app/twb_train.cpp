@@ -441,7 +441,7 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command
         ->add_option("--ema", options->averageDecay,
                      "Also keep a moving average of the parameters, with this decay; --export-weights writes "
-                     "it as NAME average")
+                     "it as a tensor \"NAME average\"")
         ->type_name("D");
     command
         ->add_option(

@@ -90,7 +90,7 @@ private Q_SLOTS:
         const Opened opened;
         saveProject(after(), opened.path.toStdString());
         QTRY_VERIFY(opened.notice->isVisible());
-        opened.press("Keep this version");
+        opened.press("Keep the version in this window");
         QVERIFY(!opened.notice->isVisible());
         QVERIFY(opened.hand.graph() == before());
         QVERIFY(opened.hand.window->isWindowModified());

@@ -68,10 +68,10 @@ void AnalysisActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
     addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
         reviewFixes();
-    })->setToolTip(tr("Finds the fixes that minimise the predicted time of an iteration."));
+    })->setToolTip(tr("Finds the fixes that minimise the total time of all steps and copies."));
     addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] { reviewPlacement(); })
         ->setToolTip(
-            tr("Finds the lanes that minimise the predicted time of an iteration. Pinned nodes stay."));
+            tr("Finds the lanes that minimise the total time of all steps and copies. Pinned nodes stay."));
     addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
@@ -101,7 +101,8 @@ void AnalysisActions::reviewFixes() {
     }
     ReviewDialog::Content content;
     content.title = tr("Fix all mismatches");
-    content.sentence = tr("These changes fix all device mismatches and minimise the predicted time.");
+    content.sentence =
+        tr("These changes fix all device mismatches and minimise the total time of all steps and copies.");
     content.columns = {tr("change"), tr("bytes per iteration"), tr("time, modelled")};
     for (const Fix& fix : set.fixes)
         content.rows.push_back(
@@ -181,8 +182,8 @@ void AnalysisActions::showWhatIf() {
         content.title = tr("What if");
         content.sentence = tr(
             "Predicted time of an iteration: this graph, its saved version, and this graph on other GPUs.");
-        content.columns = {tr("variant"),  tr("iteration"), tr("latency"), tr("transfers"),
-                           tr("launches"), tr("memory"),    tr("fits")};
+        content.columns = {tr("variant"),  tr("iteration"),  tr("latency"), tr("transfers"),
+                           tr("launches"), tr("GPU memory"), tr("fits")};
         const auto add = [&](const QString& name, const Prediction& p) {
             const auto percent = [&](double part) {
                 return QStringLiteral("%1 %").arg(p.latencyNs > 0 ? qRound(100 * part / p.latencyNs) : 0);
@@ -250,7 +251,8 @@ void AnalysisActions::showPolicyLens() {
             if (d.code == "device-mismatch" && d.edge) lens.edges[*d.edge] = tr("fails");
         for (const ImplicitCopy& copy : lens.analysis.implicitCopies) {
             for (const Edge& edge : copy.edges)
-                lens.edges[edge] = copy.hoisted ? tr("copied once") : tr("copied, %1").arg(ms(copy.price.ns));
+                lens.edges[edge] = copy.hoisted ? tr("copied once, before the iterations")
+                                                : tr("copied, %1").arg(ms(copy.price.ns));
             if (copy.hoisted) continue;
             ++lens.copies;
             lens.ns += copy.price.ns;

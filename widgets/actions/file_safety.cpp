@@ -107,7 +107,7 @@ void FileSafety::fileChanged() {
             : tr("%1 was changed on disk.").arg(name),
         {{tr("&Reload"), [this] { reload(); }},
          {tr("&Compare"), [this] { compareWithFile(); }, false},
-         {tr("&Keep this version"), [this] { m_document.markModified(); }}});
+         {tr("&Keep the version in this window"), [this] { m_document.markModified(); }}});
 }
 
 void FileSafety::fileRemoved() {

@@ -31,8 +31,10 @@ void LaneActions::fillAddMenu(QMenu& menu) {
               [this] { m_editor.edit(addLane(m_document.graph(), Device::cpu())); });
     addAction(menu, tr("New cuda lane"), QKeySequence(tr("Ctrl+Alt+G")),
               [this] { m_editor.edit(addLane(m_document.graph(), nextGpu(m_document.graph()))); });
-    addAction(menu, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")),
-              [this] { m_editor.edit(addLane(m_document.graph(), Device::automatic())); });
+    addAction(menu, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")), [this] {
+        m_editor.edit(addLane(m_document.graph(), Device::automatic()));
+    })->setToolTip(tr("Runs its nodes on cuda:0 if there is one, else on cpu."));
+    menu.setToolTipsVisible(true);
 }
 
 /// The entries have shortcuts, so they must exist before the menu opens.

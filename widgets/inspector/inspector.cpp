@@ -541,11 +541,11 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
     const auto addRecomputed = [&](const QString& name, PortRef output) {
         if (const std::optional<std::int64_t> iteration = m_runs.iterationComputedAgain(output))
-            rows.push_back({name, tr("iteration %1").arg(grouped(*iteration))});
+            rows.push_back({name, tr("iteration %1, computed again").arg(grouped(*iteration))});
     };
-    if (!isTrained) addRecomputed(tr("recomputed for"), {node.id, 0});
+    if (!isTrained) addRecomputed(tr("value shown"), {node.id, 0});
     const std::optional<PortRef> gradient = gradientOf(m_document.graph(), node.id);
-    if (gradient && !m_isTrained) addRecomputed(tr("gradient recomputed for"), *gradient);
+    if (gradient && !m_isTrained) addRecomputed(tr("gradient shown"), *gradient);
     const QString buffer = bufferText(node.id);
     if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
     return rows;

@@ -62,7 +62,10 @@ constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "error"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Difference between the measured median and the prediction"), 60},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "timing"),
-     QT_TRANSLATE_NOOP("twb::LedgerModel", "Times are measured, or modelled from a profile"), 84},
+     QT_TRANSLATE_NOOP(
+         "twb::LedgerModel",
+         "measured: timed in a run; modelled: of a run on a simulated device; predicted: before a run"),
+     84},
 }};
 
 QString noFigure() { return QStringLiteral("–"); }
