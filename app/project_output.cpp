@@ -1,12 +1,15 @@
 #include "app/project_output.h"
 
 #include "core/error.h"
+#include "core/tensor.h"
 #include "formats/file_claims.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
 
 #include <fmt/format.h>
 
+#include <map>
+#include <string>
 #include <system_error>
 
 namespace twb {
@@ -15,12 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A project names its tensors relative to its folder.
-void requireTensors(const Graph& graph, const fs::path& source, const fs::path& target) {
+/// `held`: those that are written with it.
+void requireTensors(const Graph& graph, const fs::path& source, const fs::path& target,
+                    const std::map<std::string, Tensor>& held = {}) {
     const fs::path from = fs::absolute(source).parent_path();
     const fs::path to = fs::absolute(target).parent_path();
     std::error_code unknown;
     for (const GraphFile& named : filesNamedBy(graph)) {
-        if (named.isWritten) continue;
+        if (named.isWritten || held.contains(named.path)) continue;
         const std::string file = splitTensorPath(named.path).file;
         if (fs::exists(from / file, unknown) && !fs::exists(to / file, unknown))
             throw Error(ErrorCode::io,
@@ -56,7 +61,7 @@ void ProjectOutput::save(const Graph& graph) const {
 
 void ProjectOutput::save(const ImportedModel& model) const {
     if (m_path.empty()) return;
-    requireTensors(model.graph, m_source, m_path);
+    requireTensors(model.graph, m_source, m_path, model.tensors);
     saveImportedModel(model, m_path);
 }
 

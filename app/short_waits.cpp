@@ -21,6 +21,7 @@ void waitBriefly(char** arguments) noexcept {
     // About 20 µs, longer than most waits between the parts of an op.
     if (length <= 0 || ::setenv("GOMP_SPINCOUNT", "1000", 1) != 0) return;
     if (::setenv("TWB_WAITS_BRIEFLY", "1", 1) == 0) ::execv(path.data(), arguments);
+    ::unsetenv("TWB_WAITS_BRIEFLY");
     ::unsetenv("GOMP_SPINCOUNT");
 }
 

@@ -16,7 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 namespace twb {
 namespace {
@@ -131,7 +133,11 @@ ExitCode quantize(const QuantizeOptions& options) {
     FileClaims claims;
     claims.read(options.file, "the project");
     if (!options.report.empty()) claims.write(options.report, "--report");
-    if (!options.output.path.empty() && !options.output.force)
+    // With --force, -o may be FILE.
+    std::error_code unknown;
+    const bool isFile =
+        options.output.force && std::filesystem::equivalent(options.output.path, options.file, unknown);
+    if (!options.output.path.empty() && !isFile)
         claims.write(options.output.path, "-o", FileClaims::Content::project);
     const PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
     requireNoErrors(placed, options.file);

@@ -52,9 +52,11 @@ ByteWeights quantizeRows(const float* given, std::int64_t channels, std::int64_t
         if (!biases.empty()) // a large bias of small weights would not fit
             scale = std::max(scale, std::abs(static_cast<double>(biases[static_cast<std::size_t>(c)])) /
                                         (0x1p30 * static_cast<double>(scaleX)));
-        out.scales.push_back(scale >= std::numeric_limits<float>::min() ? static_cast<float>(scale) : 1.0F);
+        out.scales.push_back(static_cast<float>(scale));
     }
     if (!perChannel) std::ranges::fill(out.scales, *std::ranges::max_element(out.scales));
+    for (float& scale : out.scales) // a channel of zeros
+        if (scale < std::numeric_limits<float>::min()) scale = 1;
     auto* const to = static_cast<std::int8_t*>(out.elements.data());
     for (std::int64_t c = 0; c < channels; ++c)
         for (std::int64_t i = c * length; i < (c + 1) * length; ++i)

@@ -110,6 +110,8 @@ NodeId CandidateFinder::boundAfter(NodeId convolution) const {
         return NodeId::none;
     if (node.op == "Relu") return node.id;
     if (node.op != "Clip") return NodeId::none;
+    const auto most = facts->inputs.size() > 2 ? facts->inputs[2] : std::nullopt;
+    if (most && !isFixed(most)) return NodeId::none; // it may be lower than in the samples
     const auto least = facts->inputs.size() > 1 ? facts->inputs[1] : std::nullopt;
     const bool isFromZero = least ? isFixed(least) && m_fixed.read(*least).at(0) == 0
                                   : facts->attributes.has("min") && facts->attributes.number("min") == 0;

@@ -185,6 +185,20 @@ private Q_SLOTS:
         }
     }
 
+    void aColumnOfZerosLeavesTheOthersAccurate() {
+        Dice dice(9);
+        Net net;
+        net.x = net.g.node("Input", "x", "cpu", {{"shape", Ints{8, 24}}});
+        Tensor w = dice.tensor(DType::f32, {24, 40}, -0.02, 0.02);
+        for (std::size_t row = 0; row < 24; ++row) w.values<float>()[row * 40] = 0;
+        net.y = net.g.node("MatMul", "y", "cpu", {}, {net.x, net.tensor("w", w)});
+        const Given samples = net.samples(4);
+        for (const bool perChannel : {true, false}) {
+            const double error = relativeError(net, quantized(net, samples, perChannel), samples);
+            QVERIFY2(error > 0 && error < 0.03, qPrintable(QString::number(error)));
+        }
+    }
+
     /// One column has weights that are 100 times as large as the others; the results are of one size again.
     void scalesPerChannelAreMoreAccurate() {
         Dice dice(8);

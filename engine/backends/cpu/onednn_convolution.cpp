@@ -301,7 +301,6 @@ public:
         // An earlier op may have set the flags. Only if that happens often is it worth clearing them first.
         if (m_hadNaN) hasMetNaN();
         execute(data);
-        m_hadNaN = hasMetNaN();
         if (!m_hadNaN) return true;
         if (!m_alone) m_alone = m_makeAlone();
         if (!m_alone) throw Error(ErrorCode::failed, "oneDNN has no primitive for a convolution alone");
@@ -328,6 +327,8 @@ private:
             reorder(p.reorderW, m_w, argument(DNNL_ARG_WEIGHTS, p.primitiveW, wCopy));
         if (p.reorderY) argument(DNNL_ARG_DST, p.primitiveY, yCopy);
         p.primitive.execute(stream(), m_arguments);
+        // Now, since a smaller team of threads for the reordering may end some of those that have the flags.
+        if (m_losesNaN) m_hadNaN = hasMetNaN();
         if (p.reorderY) reorder(p.reorderY, m_arguments[DNNL_ARG_DST], m_y);
         stream().wait();
         if (data.constantWeights && !m_packed) m_packed = std::move(wCopy);
