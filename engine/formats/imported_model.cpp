@@ -85,28 +85,31 @@ void putFoldedWithConsumers(Graph& graph) {
     graph.apply(delta);
 }
 
-/// Removes frames around modules.
+/// Removes frames; their content belongs to the frames around them.
 void unstack(Graph& graph, const std::vector<FrameId>& stacks) {
-    DeltaBuilder builder(graph, "Unstack");
-    for (const FrameId stack : stacks) {
-        const Frame* frame = builder.graph().find(stack);
-        if (!frame) continue; // without nodes, the simplification has removed it
-        const FrameId parent = frame->parent;
-        for (const Frame& inner : graph.frames()) {
-            if (inner.parent != stack) continue;
-            Frame moved = *builder.graph().find(inner.id);
-            moved.parent = parent;
-            builder.change(moved);
+    const std::set<FrameId> gone(stacks.begin(), stacks.end());
+    const auto outside = [&](FrameId id) {
+        while (gone.contains(id)) id = graph.find(id)->parent;
+        return id;
+    };
+    Delta delta;
+    for (const Frame& frame : graph.frames()) {
+        if (gone.contains(frame.id)) {
+            delta.frames.push_back({frame, std::nullopt});
+        } else if (const FrameId parent = outside(frame.parent); parent != frame.parent) {
+            Frame after = frame;
+            after.parent = parent;
+            delta.frames.push_back({frame, std::move(after)});
         }
-        for (const Node& node : graph.nodes()) {
-            if (node.frame != stack) continue;
-            Node moved = node;
-            moved.frame = parent;
-            builder.change(moved);
-        }
-        builder.removeFrame(stack);
     }
-    graph.apply(builder.take());
+    for (const Node& node : graph.nodes()) {
+        const FrameId frame = outside(node.frame);
+        if (frame == node.frame) continue;
+        Node after = node;
+        after.frame = frame;
+        delta.nodes.push_back({node, std::move(after)});
+    }
+    graph.apply(delta);
 }
 
 class MemoryFiles final : public TensorFiles {

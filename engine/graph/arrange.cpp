@@ -229,12 +229,27 @@ Arranged arrange(const Graph& graph, const std::vector<NodeId>& nodes, const Arr
     }
     Arrangement arrangement(graph, options);
     const auto [width, height] = arrangement.place(placed, commonFrame(graph, placed));
+    Position origin = options.origin;
+    if (options.keepsCorner && !placed.empty()) {
+        const NodeId first = *std::min_element(placed.begin(), placed.end());
+        const auto corner = [&](const auto& positionOf) {
+            Position least = positionOf(first);
+            for (const NodeId id : placed) {
+                if (graph.find(id)->lane != graph.find(first)->lane) continue;
+                least = {std::min(least.x, positionOf(id).x), std::min(least.y, positionOf(id).y)};
+            }
+            return least;
+        };
+        const Position before = corner([&](NodeId id) { return graph.find(id)->position; });
+        const Position after = corner([&](NodeId id) { return arrangement.at(id); });
+        origin = {before.x - after.x, before.y - after.y};
+    }
     Arranged out{{}, width, height};
     out.delta.title = "Arrange";
     for (const NodeId id : placed) {
         const Node& before = *graph.find(id);
         Node after = before;
-        after.position = {options.origin.x + arrangement.at(id).x, options.origin.y + arrangement.at(id).y};
+        after.position = {origin.x + arrangement.at(id).x, origin.y + arrangement.at(id).y};
         if (after.position != before.position) out.delta.nodes.push_back({before, std::move(after)});
     }
     // The dots belonged to the old positions.
@@ -250,6 +265,7 @@ Arranged arrangeAll(const Graph& graph, FrameId inside, const std::function<bool
     const double frames = kFrameSide * openLevels(graph, inside);
     ArrangeOptions options;
     options.origin = {kMargin + frames, kMargin + frames};
+    options.keepsCorner = inside != FrameId::none; // the place of its card
     options.isCancelled = isCancelled;
     return arrange(graph, ModuleTree(graph).allNodesIn(inside), options);
 }

@@ -10,8 +10,10 @@ namespace twb {
 
 /// How arrange() places nodes.
 struct ArrangeOptions {
-    Position origin;                     ///< the top left corner of the result
-    int mostPassed = kMostPassed;        ///< see layeredLayout()
+    Position origin;              ///< the top left corner of the result
+    int mostPassed = kMostPassed; ///< see layeredLayout()
+    bool keepsCorner =
+        false; ///< instead of `origin`: the top left corner of the nodes on the first one's lane stays
     std::function<bool()> isCancelled{}; ///< asked between modules and before each layout
 };
 
@@ -28,8 +30,8 @@ struct Arranged {
 /// arranged. Folded nodes do not count. Wires between the nodes lose their dots. In a large graph, each
 /// expanded module on one lane is arranged by itself and then placed as a box. Throws Error(cancelled).
 Arranged arrange(const Graph& graph, const std::vector<NodeId>& nodes, const ArrangeOptions& options);
-/// All nodes inside a module; none: in the graph. The margin at the top left has room for the frames of
-/// expanded modules.
+/// All nodes inside a module, which stays where it is; none: in the graph, with a margin at the top left for
+/// the frames of expanded modules.
 Arranged arrangeAll(const Graph& graph, FrameId inside = FrameId::none,
                     const std::function<bool()>& isCancelled = {});
 

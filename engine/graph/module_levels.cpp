@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -69,15 +70,24 @@ std::vector<Card> cardsOf(const Graph& graph, const std::vector<NodeId>& nodes, 
     return cards;
 }
 
+/// The modules inside `inside` by level, without the bodies of ops, which are never collapsed.
+std::vector<std::vector<FrameId>> levelsOf(const Graph& graph, FrameId inside) {
+    std::vector<std::vector<FrameId>> levels = ModuleTree(graph).levelsIn(inside);
+    for (std::vector<FrameId>& level : levels)
+        std::erase_if(level, [&](FrameId id) { return graph.find(id)->owner != NodeId::none; });
+    std::erase_if(levels, [](const std::vector<FrameId>& level) { return level.empty(); });
+    return levels;
+}
+
 } // namespace
 
 int moduleLevels(const Graph& graph, FrameId inside) {
-    return static_cast<int>(ModuleTree(graph).levelsIn(inside).size());
+    return static_cast<int>(levelsOf(graph, inside).size());
 }
 
 int openLevels(const Graph& graph, FrameId inside) {
     int open = 0;
-    for (const std::vector<FrameId>& level : ModuleTree(graph).levelsIn(inside)) {
+    for (const std::vector<FrameId>& level : levelsOf(graph, inside)) {
         if (std::any_of(level.begin(), level.end(), [&](FrameId id) { return graph.find(id)->collapsed; }))
             break;
         ++open;
@@ -87,20 +97,22 @@ int openLevels(const Graph& graph, FrameId inside) {
 
 Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside,
                       const std::function<bool()>& isCancelled) {
-    DeltaBuilder builder(graph, "Open modules");
+    Delta delta;
     int level = 0;
-    for (const std::vector<FrameId>& frames : ModuleTree(graph).levelsIn(inside)) {
+    for (const std::vector<FrameId>& frames : levelsOf(graph, inside)) {
         for (const FrameId id : frames) {
-            Frame frame = *graph.find(id);
-            frame.collapsed = level >= levels && frame.owner == NodeId::none;
-            if (frame != *graph.find(id)) builder.change(frame);
+            const Frame& before = *graph.find(id);
+            Frame after = before;
+            after.collapsed = level >= levels;
+            if (after != before) delta.frames.push_back({before, std::move(after)});
         }
         ++level;
     }
-    Arranged out = arrangeAll(builder.graph(), inside, isCancelled);
-    for (const Change<Node>& change : out.delta.nodes) builder.change(*change.after);
-    for (const Change<Route>& change : out.delta.routes) builder.setDots(change.before->id, {});
-    out.delta = builder.take();
+    Graph opened = graph;
+    opened.apply(delta);
+    Arranged out = arrangeAll(opened, inside, isCancelled);
+    out.delta.frames = std::move(delta.frames);
+    out.delta.title = "Open modules";
     return out;
 }
 
@@ -133,18 +145,42 @@ Delta expandModule(const Graph& graph, FrameId module, FrameId inside) {
                      });
     }
     if (!isCovering) return builder.take();
-    for (const Card& other : others) {
-        const auto lane = grown.find(other.lane);
-        const double edge = other.lane == card.lane ? card.box.bottom : card.box.top;
-        const bool isBelow = lane != grown.end() && other.box.top >= edge;
-        const bool isRight = !isBelow && other.box.left >= card.box.right;
-        if (!isBelow && !isRight) continue;
-        for (const NodeId id : other.nodes) {
-            Node node = *graph.find(id);
-            if (isRight) node.position.x += right - card.box.right;
-            if (isBelow) node.position.y += std::max(0.0, lane->second.bottom - edge);
-            builder.change(node);
+    std::unordered_map<NodeId, Position> moves;
+    for (const auto& [lane, box] : grown) {
+        const bool isOwn = lane == card.lane;
+        // On other lanes the module had no card, so whatever reaches below the top of its content moves.
+        double edge = isOwn ? card.box.bottom : box.top;
+        const auto isBelow = [&, lane = lane, edge](const Card& other) {
+            return other.lane == lane && (isOwn ? other.box.top >= edge : other.box.bottom > edge);
+        };
+        const double from = edge;
+        for (const Card& other : others)
+            if (!isOwn && isBelow(other)) edge = std::min(edge, other.box.top);
+        for (const Card& other : others)
+            if (isBelow(other))
+                for (const NodeId id : other.nodes)
+                    moves[id].y = std::max(0.0, box.bottom - std::min(from, edge));
+    }
+    for (const Card& other : others)
+        if (other.box.left >= card.box.right)
+            for (const NodeId id : other.nodes) moves[id].x = right - card.box.right;
+    for (const auto& [id, by] : moves) {
+        Node node = *graph.find(id);
+        node.position = {node.position.x + by.x, node.position.y + by.y};
+        builder.change(node);
+    }
+    // Dots move with both ends of their wire, or belong to its old way.
+    for (const Route& route : graph.routes()) {
+        const auto source = moves.find(graph.sourceOf(route.id)->node);
+        const auto consumer = moves.find(route.id.node);
+        if (source == moves.end() && consumer == moves.end()) continue;
+        std::vector<Dot> dots;
+        if (source != moves.end() && consumer != moves.end() && source->second == consumer->second) {
+            dots = route.dots;
+            for (Dot& dot : dots)
+                dot.position = {dot.position.x + source->second.x, dot.position.y + source->second.y};
         }
+        builder.setDots(route.id, std::move(dots));
     }
     return builder.take();
 }

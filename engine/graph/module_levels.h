@@ -4,13 +4,14 @@
 
 namespace twb {
 
-/// The number of levels of nested modules inside `inside` (none: in the graph).
+/// The number of levels of nested modules inside `inside` (none: in the graph). The bodies of ops do not
+/// count.
 int moduleLevels(const Graph& graph, FrameId inside = FrameId::none);
 /// How many of these levels are open: all modules on them are expanded.
 int openLevels(const Graph& graph, FrameId inside = FrameId::none);
 
 /// Expands the modules on the first `levels` levels inside `inside`, collapses those on all deeper levels,
-/// and arranges the nodes inside `inside`. The bodies of ops stay expanded. Throws Error(cancelled).
+/// and arranges the nodes inside `inside`. Throws Error(cancelled).
 Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside = FrameId::none,
                       const std::function<bool()>& isCancelled = {});
 /// Arranges the whole graph. All levels are open if they fit into a small window at a zoom at which all texts

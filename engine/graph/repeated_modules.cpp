@@ -133,10 +133,11 @@ public:
             std::unordered_set<FrameId> followers;
             for (const FrameId frame : frames)
                 if (const FrameId next = nextOf(frame, frames); next != FrameId::none) followers.insert(next);
+            std::unordered_set<FrameId> taken; // two modules may lead to one, and modules may form a cycle
             for (const FrameId first : frames) {
                 if (followers.contains(first)) continue;
                 std::vector<FrameId> run;
-                for (FrameId at = first; at != FrameId::none && run.size() < frames.size();
+                for (FrameId at = first; at != FrameId::none && taken.insert(at).second;
                      at = nextOf(at, frames))
                     run.push_back(at);
                 if (run.size() >= kLeastRun) runs.push_back(std::move(run));
@@ -192,7 +193,9 @@ int repeatsIn(const Graph& graph, FrameId module, const std::vector<NodeId>& nod
 }
 
 Delta stackRepeats(const Graph& graph, const SourceTypes& types) {
-    DeltaBuilder builder(graph, "Stack repeated modules");
+    Delta delta;
+    delta.title = "Stack repeated modules";
+    std::uint64_t added = 0;
     const ModuleTree tree(graph);
     std::vector<FrameId> parents{FrameId::none};
     for (const std::vector<FrameId>& level : tree.levelsIn())
@@ -207,15 +210,16 @@ Delta stackRepeats(const Graph& graph, const SourceTypes& types) {
             Frame stack;
             stack.title = rangeTitle(graph.find(run.front())->title, graph.find(run.back())->title);
             stack.parent = parent;
-            const FrameId around = builder.addFrame(std::move(stack));
+            stack.id = graph.newFrameId(added++);
             for (const FrameId id : run) {
-                Frame frame = *builder.graph().find(id);
-                frame.parent = around;
-                builder.change(frame);
+                Frame frame = *graph.find(id);
+                frame.parent = stack.id;
+                delta.frames.push_back({*graph.find(id), std::move(frame)});
             }
+            delta.frames.push_back({std::nullopt, std::move(stack)});
         }
     }
-    return builder.take();
+    return delta;
 }
 
 } // namespace twb

@@ -104,6 +104,33 @@ private Q_SLOTS:
         }
     }
 
+    void anArrangedModuleStaysWhereItIs() {
+        Blocks b(4);
+        b.graph.apply(openLevelsTo(b.graph, 0).delta);
+        const Position corner = b.graph.find(b.products[2])->position; // of the card
+        QVERIFY(corner.x > 400);
+        b.graph.apply(openLevelsTo(b.graph, 1, b.blocks[2]).delta);
+        QCOMPARE(b.x(b.products[2]), corner.x);
+        b.graph.apply(arrangeAll(b.graph, b.blocks[2]).delta);
+        QCOMPARE(b.x(b.products[2]), corner.x);
+    }
+
+    /// The bodies of an op are never collapsed, so they are no level.
+    void bodiesAreNoLevel() {
+        Blocks b(2);
+        DeltaBuilder builder(b.graph, "own");
+        for (const Frame& frame : b.graph.frames()) {
+            if (frame.parent == FrameId::none) continue;
+            Frame body = frame;
+            body.owner = b.products[0];
+            builder.change(body);
+        }
+        b.graph.apply(builder.take());
+        QCOMPARE(moduleLevels(b.graph), 1);
+        b.graph.apply(openLevelsTo(b.graph, openLevels(b.graph) - 1).delta);
+        QCOMPARE(openLevels(b.graph), 0);
+    }
+
     void aGraphThatFitsStaysOpen() {
         Blocks small(1);
         DeltaBuilder builder(small.graph, "shorten");
@@ -151,6 +178,27 @@ private Q_SLOTS:
         QCOMPARE(b.repeats(stack), 5);
         QCOMPARE(b.repeats(b.blocks[0]), 0);
         QVERIFY(stackRepeats(b.graph, typeOf).empty()); // they are all of their parent
+    }
+
+    /// Two chains that meet: no module is in two stacks.
+    void chainsThatMeetAreStackedOnce() {
+        Blocks b(4);
+        DeltaBuilder builder(b.graph, "meet"); // block 0 and block 1 both lead to block 2
+        builder.connect({{b.input, 0}, {b.products[1], 0}});
+        Node sum;
+        sum.op = "Add";
+        sum.lane = b.lane;
+        const NodeId add = builder.addNode(sum);
+        const auto out = [&](std::size_t block) {
+            return ModuleTree(b.graph).allNodesIn(b.blocks[block]).back();
+        };
+        builder.connect({{out(1), 0}, {add, 0}});
+        builder.connect({{out(0), 0}, {add, 1}});
+        builder.connect({{out(0), 0}, {b.products[2], 0}});
+        builder.connect({{out(1), 0}, {b.products[2], 1}});
+        b.graph.apply(builder.take());
+        b.graph.apply(stackRepeats(b.graph, typeOf)); // applies: each frame changes once
+        for (const FrameId block : b.blocks) QVERIFY(b.graph.find(block));
     }
 
     void unequalModulesAreNotStacked() {

@@ -2,7 +2,6 @@
 
 #include "graph/folding.h"
 #include "graph/module_names.h"
-#include "graph/repeated_modules.h"
 #include "ops/op_table.h"
 #include "profile/report.h"
 #include "widgets/canvas/scene_shapes.h"
@@ -101,11 +100,8 @@ RowWords rowWords(const Graph& graph, const Analysis& analysis, NodeId folded) {
 
 ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Analysis& analysis) {
     ModuleWords words;
-    words.repeats = repeatsIn(graph, module.frame, module.nodes, [&](const Node& node) {
-        return analysis.typeOf({node.id, 0});
-    });
     words.title =
-        words.repeats > 0 ? QStringLiteral("%1 × %2").arg(module.title).arg(words.repeats) : module.title;
+        module.repeats > 0 ? QStringLiteral("%1 × %2").arg(module.title).arg(module.repeats) : module.title;
     int ops = 0;
     double parameters = 0;
     double bytes = 0;

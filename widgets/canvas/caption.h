@@ -54,7 +54,6 @@ struct ModuleWords {
     QString caption; ///< "12 ops", with the devices if there are several
     QString size;    ///< of its parameters: "2.36M parameters · 9.44 MB"; empty if it has none
     QString chip;    ///< the type of its first output
-    int repeats = 0; ///< the number of equal modules in it, if it has only these
 };
 ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Analysis& analysis);
 

@@ -1,5 +1,6 @@
 #include "widgets/canvas/module_shapes.h"
 
+#include "graph/repeated_modules.h"
 #include "ops/op_table.h"
 #include "widgets/canvas/node_looks.h"
 #include "widgets/text.h"
@@ -134,6 +135,11 @@ QPointF ModuleShapes::portAt(PortRef port, PortSide side) const noexcept {
     return portPosition(card, side, static_cast<int>(at - ports.begin()));
 }
 
+void ModuleShapes::clear() {
+    m_modules.clear();
+    m_repeats.clear();
+}
+
 std::vector<NodeId> ModuleShapes::read(const SceneSource& source) {
     const Graph& graph = source.graph;
     const auto collapsed = collapsedFrames(graph, source.inside);
@@ -149,7 +155,14 @@ std::vector<NodeId> ModuleShapes::read(const SceneSource& source) {
         // The card's shape is that of the module's first node.
         const std::uint32_t card = m_nodes.slotOf(nodes.front());
         for (const NodeId id : nodes) cards[m_nodes.slotOf(id)] = card;
-        m_modules[card] = makeModule(source, collapsed, *graph.find(frame), std::move(nodes));
+        ModuleShape& module = m_modules[card] =
+            makeModule(source, collapsed, *graph.find(frame), std::move(nodes));
+        const auto [known, isNew] = m_repeats.emplace(frame, 0);
+        if (isNew)
+            known->second = repeatsIn(graph, frame, module.nodes, [&](const Node& node) {
+                return source.analysis.typeOf({node.id, 0});
+            });
+        module.repeats = known->second;
     }
     std::vector<NodeId> changed;
     for (const Node& node : graph.nodes()) {

@@ -22,7 +22,9 @@ public:
     /// The centre of a node's port, which may be on a module's card.
     QPointF portAt(PortRef port, PortSide side) const noexcept;
 
-    void clear() { m_modules.clear(); }
+    void clear();
+    /// Counts repeated modules again at the next read(), after a change of more than places.
+    void recount() { m_repeats.clear(); }
     /// Finds the nodes that are drawn as one card. Returns those that joined or left a module.
     std::vector<NodeId> read(const SceneSource& source);
     /// Puts each card at the top left corner of its module's content.
@@ -31,6 +33,7 @@ public:
 private:
     NodeShapes& m_nodes;
     std::unordered_map<std::uint32_t, ModuleShape> m_modules;
+    std::unordered_map<FrameId, int> m_repeats; ///< known ones
 };
 
 } // namespace twb

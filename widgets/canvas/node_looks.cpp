@@ -59,7 +59,7 @@ void readModule(const SceneSource& source, const ModuleShape& module, NodeShape&
     shape.outputs = ports(module.outputs.size());
     shape.folded = 0;
     const ModuleWords words = moduleWords(module, source.graph, source.analysis);
-    shape.repeats = words.repeats;
+    shape.repeats = module.repeats;
     // There is room for a time, as on any card.
     const double time = twb::roughWidth("<0.001 ms", TextRole::smallFigure) + 8;
     const double remark = twb::roughWidth("partly modelled", TextRole::small) + 8;

@@ -12,6 +12,20 @@
 #include <utility>
 
 namespace twb {
+namespace {
+
+/// Whether a change concerns the places of nodes only.
+bool onlyMoves(const Delta& delta) {
+    return delta.frames.empty() && delta.edgesAdded.empty() && delta.edgesRemoved.empty() &&
+           std::all_of(delta.nodes.begin(), delta.nodes.end(), [](const Change<Node>& change) {
+               if (!change.before || !change.after) return false;
+               Node moved = *change.before;
+               moved.position = change.after->position;
+               return moved == *change.after;
+           });
+}
+
+} // namespace
 
 void Scene::rebuild(const SceneSource& source) {
     m_lanes = {};
@@ -57,6 +71,7 @@ void Scene::update(const SceneSource& source, const Delta& delta, const Revised&
         m_wires.dots().set(input, change.after ? change.after->dots : std::vector<Dot>());
         m_wires.listInto(input);
     }
+    if (revised.all || !revised.nodes.empty() || !onlyMoves(delta)) m_modules.recount();
     m_framesAreOld = m_framesAreOld || revised.all || !delta.frames.empty();
     ask(source, delta, revised);
     finish(source);

@@ -137,6 +137,7 @@ struct ModuleShape {
     /// between two cards form a bundle. An unconnected port stands for itself.
     std::vector<std::vector<PortRef>> inputs;
     std::vector<std::vector<PortRef>> outputs;
+    int repeats = 0; ///< the number of equal modules in it, if it has only these
 };
 
 /// The ends of wires whose nodes are hidden: on the strip of a collapsed lane, or beside the content of the
