@@ -12,7 +12,7 @@
 namespace twb {
 namespace {
 
-constexpr int kMargin = 16;
+constexpr int kPaintMargin = 16;
 constexpr int kLabel = 152;
 constexpr double kTold = 4;         ///< px; a wider bar is drawn separately
 constexpr double kLeastGap = 12;    ///< px; a wider idle time shows what it waits for
@@ -48,7 +48,7 @@ void TimelinePanel::paintAxis(QPainter& painter) const {
                          QString::number(value, 'f', decimals));
     }
     painter.setFont(twb::font(TextRole::small));
-    painter.drawText(QRectF(kMargin, area().bottom() + 6, kLabel - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
+    painter.drawText(QRectF(kPaintMargin, area().bottom() + 6, kLabel - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
                      (micro ? tr("µs") : tr("ms")) +
                          (m_model.plan().virtualClock ? tr(", modelled times") : QString()));
 }
@@ -59,9 +59,9 @@ void TimelinePanel::paintRows(QPainter& painter) const {
     for (std::size_t row = 0; row < m_model.streams().size(); ++row) {
         const PlanStream& stream = m_model.plan().streams[m_model.streams()[row]];
         const double top = area().top() + double(row) * rowHeight();
-        painter.fillRect(QRectF(kMargin, top + 6, 3, rowHeight() - 12), theme.device(stream.device));
+        painter.fillRect(QRectF(kPaintMargin, top + 6, 3, rowHeight() - 12), theme.device(stream.device));
         painter.setPen(theme.text);
-        const QRect label = QRectF(kMargin + 12, top, kLabel - 20, rowHeight()).toRect();
+        const QRect label = QRectF(kPaintMargin + 12, top, kLabel - 20, rowHeight()).toRect();
         const QString name = toQt(stream.label);
         const QString times = m_model.plan().virtualClock && m_model.plan().devices.isSimulated(stream.device)
                                   ? tr("modelled")
@@ -77,7 +77,7 @@ void TimelinePanel::paintRows(QPainter& painter) const {
                        QStringLiteral("%1 · %2").arg(name, times));
         }
         painter.setPen(QPen(theme.border, 1));
-        painter.drawLine(QPointF(kMargin, std::round(top + rowHeight()) + 0.5),
+        painter.drawLine(QPointF(kPaintMargin, std::round(top + rowHeight()) + 0.5),
                          QPointF(area().right(), std::round(top + rowHeight()) + 0.5));
     }
 }
