@@ -20,25 +20,16 @@ namespace {
 
 constexpr double kMargin = 24; ///< between the left end of a lane and a parameter
 
-/// Removes frames around fewer than two cards, except for the bodies of control ops and frames that run
-/// once.
-void removeSmallFrames(Graph& graph) {
-    std::unordered_map<FrameId, int> cards;
-    for (const Node& node : graph.nodes()) {
-        if (foldedInto(graph, node)) continue;
-        for (const Frame* at = graph.find(node.frame); at; at = graph.find(at->parent)) ++cards[at->id];
-    }
-    const auto isSmall = [&](FrameId id) {
-        return cards[id] < 2 && graph.find(id)->owner == NodeId::none && !graph.find(id)->once;
-    };
+/// Removes frames; their content belongs to the frames around them.
+void removeFrames(Graph& graph, const std::set<FrameId>& frames) {
     /// The innermost frame that stays.
     const auto kept = [&](FrameId id) {
-        while (id != FrameId::none && isSmall(id)) id = graph.find(id)->parent;
+        while (frames.contains(id)) id = graph.find(id)->parent;
         return id;
     };
     Delta delta;
     for (const Frame& frame : graph.frames()) {
-        if (isSmall(frame.id)) {
+        if (frames.contains(frame.id)) {
             delta.frames.push_back({frame, std::nullopt});
         } else if (const FrameId parent = kept(frame.parent); parent != frame.parent) {
             Frame after = frame;
@@ -54,6 +45,20 @@ void removeSmallFrames(Graph& graph) {
         delta.nodes.push_back({node, std::move(after)});
     }
     graph.apply(delta);
+}
+
+/// Removes frames around fewer than two cards, except for the bodies of control ops and frames that run
+/// once.
+void removeSmallFrames(Graph& graph) {
+    std::unordered_map<FrameId, int> cards;
+    for (const Node& node : graph.nodes()) {
+        if (foldedInto(graph, node)) continue;
+        for (const Frame* at = graph.find(node.frame); at; at = graph.find(at->parent)) ++cards[at->id];
+    }
+    std::set<FrameId> small;
+    for (const Frame& frame : graph.frames())
+        if (cards[frame.id] < 2 && frame.owner == NodeId::none && !frame.once) small.insert(frame.id);
+    removeFrames(graph, small);
 }
 
 /// Puts parameters beside their consumers, for users who unfold them.
@@ -80,33 +85,6 @@ void putFoldedWithConsumers(Graph& graph) {
         if (!consumer || consumer->frame == node.frame) continue;
         Node after = node;
         after.frame = consumer->frame;
-        delta.nodes.push_back({node, std::move(after)});
-    }
-    graph.apply(delta);
-}
-
-/// Removes frames; their content belongs to the frames around them.
-void unstack(Graph& graph, const std::vector<FrameId>& stacks) {
-    const std::set<FrameId> gone(stacks.begin(), stacks.end());
-    const auto outside = [&](FrameId id) {
-        while (gone.contains(id)) id = graph.find(id)->parent;
-        return id;
-    };
-    Delta delta;
-    for (const Frame& frame : graph.frames()) {
-        if (gone.contains(frame.id)) {
-            delta.frames.push_back({frame, std::nullopt});
-        } else if (const FrameId parent = outside(frame.parent); parent != frame.parent) {
-            Frame after = frame;
-            after.parent = parent;
-            delta.frames.push_back({frame, std::move(after)});
-        }
-    }
-    for (const Node& node : graph.nodes()) {
-        const FrameId frame = outside(node.frame);
-        if (frame == node.frame) continue;
-        Node after = node;
-        after.frame = frame;
         delta.nodes.push_back({node, std::move(after)});
     }
     graph.apply(delta);
@@ -200,7 +178,7 @@ Simplified simplifyImported(ImportedModel& model) {
     for (const Node& node : after.nodes())
         if (node.op == "Constant" || node.op == "File") sources.push_back(node.id);
     after.apply(fold(after, sources));
-    unstack(after, model.stacks); // more modules may be equal now
+    removeFrames(after, {model.stacks.begin(), model.stacks.end()}); // more modules may be equal now
     layOutModel(after, sources, model.tensors);
     out.delta = difference(model.graph, after, "Simplify the import");
     return out;

@@ -169,7 +169,7 @@ Delta expandModule(const Graph& graph, FrameId module, FrameId inside) {
         node.position = {node.position.x + by.x, node.position.y + by.y};
         builder.change(node);
     }
-    // Dots move with both ends of their wire, or belong to its old way.
+    // The dots of a wire move with it if both of its ends move equally; otherwise they are removed.
     for (const Route& route : graph.routes()) {
         const auto source = moves.find(graph.sourceOf(route.id)->node);
         const auto consumer = moves.find(route.id.node);
