@@ -15,7 +15,7 @@
 namespace twb {
 namespace {
 
-struct ImportOptions {
+struct ImportCommand {
     std::string model;
     std::string project;
     std::vector<std::string> dimensions;
@@ -54,19 +54,20 @@ void checkDimensions(const std::map<std::string, std::int64_t>& wanted, const Im
     }
 }
 
-ExitCode import(const ImportOptions& options) {
+ExitCode import(const ImportCommand& options) {
     const std::filesystem::path target(options.project);
     FileClaims claims;
     claims.read(options.model, "the model");
     claims.write(target, "-o", FileClaims::Content::project);
-    std::map<std::string, std::int64_t> dimensions;
+    ImportOptions imports;
+    auto& dimensions = imports.dimensions;
     for (const std::string& text : options.dimensions) {
         const auto [at, fresh] = dimensions.insert(parseDimension(text));
         if (!fresh)
             throw Error(ErrorCode::invalidArgument,
                         fmt::format("--dim gives \"{}\" two sizes; give it one", at->first));
     }
-    ImportedModel model = importModel(options.model, dimensions);
+    ImportedModel model = importModel(options.model, imports);
     checkDimensions(dimensions, model, options.model);
     Simplified simpler;
     // The nodes of a capture stand for lines of the program.
@@ -104,7 +105,7 @@ ExitCode import(const ImportOptions& options) {
 } // namespace
 
 void addImportCommand(CLI::App& app, ExitCode& exit) {
-    const auto options = std::make_shared<ImportOptions>();
+    const auto options = std::make_shared<ImportCommand>();
     CLI::App* command =
         app.add_subcommand("import", "Convert an ONNX model or a PyTorch program to a project");
     command

@@ -39,16 +39,21 @@ std::shared_ptr<const QTemporaryDir> makeFolder() {
 
 bool isModel(const QString& path) { return modelFormatOf(toPath(path)) != nullptr; }
 
-OpenedModel readModel(const QString& model) {
-    ImportedModel imported = importModel(toPath(model));
+OpenedModel readModel(const QString& model, const IsCancelled& isCancelled) {
+    ImportOptions options;
+    options.isCancelled = isCancelled;
+    ImportedModel imported = importModel(toPath(model), options);
     Simplified simpler;
     // The nodes of a capture stand for lines of the program.
-    if (settings::simplifiesImports() && !isCapture(toPath(model))) simpler = simplifyImported(imported);
+    if (settings::simplifiesImports() && !isCapture(toPath(model)))
+        simpler = simplifyImported(imported, isCancelled);
     OpenedModel out;
     out.folder = makeFolder();
     const QString project =
         out.folder->filePath(QFileInfo(model).completeBaseName() + QStringLiteral(".twb"));
+    throwIfCancelled(isCancelled);
     saveImportedModel(imported, toPath(project));
+    throwIfCancelled(isCancelled);
     out.graph = loadProject(toPath(project));
     for (const std::string& remark : imported.remarks) out.remarks << toQt(remark);
     for (const std::string& remark : simpler.remarks) out.simplifications << toQt(remark);
@@ -60,11 +65,12 @@ OpenedModel readModel(const QString& model) {
     return out;
 }
 
-OpenedModel readModelWaiting(const QString& model, QWidget* parent) {
+std::optional<OpenedModel> readModelWaiting(const QString& model, QWidget* parent) {
     OpenedModel out;
-    workWaiting(QCoreApplication::translate("MainWindow", "Reading %1…").arg(QFileInfo(model).fileName()),
-                parent, [&] { out = readModel(model); });
-    return out;
+    const bool isWhole = workCancellable(
+        QCoreApplication::translate("MainWindow", "Reading %1…").arg(QFileInfo(model).fileName()), parent,
+        [&](const IsCancelled& isCancelled) { out = readModel(model, isCancelled); });
+    return isWhole ? std::optional(std::move(out)) : std::nullopt;
 }
 
 } // namespace twb

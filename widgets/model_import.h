@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "graph/delta.h"
 
 #include <QString>
@@ -7,6 +8,7 @@
 #include <QTemporaryDir>
 
 #include <memory>
+#include <optional>
 
 class QWidget;
 
@@ -27,9 +29,10 @@ bool isModel(const QString& path);
 
 /// Reads a model; writes only to a new folder in the user's cache. Simplifies it if the settings say so,
 /// unless it is a capture. Throws Error as importModel and saveImportedModel do.
-OpenedModel readModel(const QString& model);
+OpenedModel readModel(const QString& model, const IsCancelled& isCancelled = {});
 
-/// The same on a thread of its own, while `parent` shows a busy dialog and repaints.
-OpenedModel readModelWaiting(const QString& model, QWidget* parent);
+/// The same on a thread of its own, while `parent` shows a busy dialog and repaints. Nothing if the user
+/// cancels.
+std::optional<OpenedModel> readModelWaiting(const QString& model, QWidget* parent);
 
 } // namespace twb

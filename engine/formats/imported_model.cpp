@@ -135,14 +135,15 @@ void holdTensor(Node& node, const std::string& name, const Tensor& tensor, Impor
     makeConstant(node, tensor);
 }
 
-void layOutImported(Graph& graph, const std::vector<NodeId>& parameters) {
+void layOutImported(Graph& graph, const std::vector<NodeId>& parameters, const IsCancelled& isCancelled) {
     removeSmallFrames(graph);
-    graph.apply(arrangeAll(graph).delta);
+    graph.apply(arrangeAll(graph, FrameId::none, isCancelled).delta);
     placeBeside(graph, parameters);
 }
 
 std::vector<FrameId> layOutModel(Graph& graph, const std::vector<NodeId>& parameters,
-                                 const std::map<std::string, Tensor>& tensors) {
+                                 const std::map<std::string, Tensor>& tensors,
+                                 const IsCancelled& isCancelled) {
     removeSmallFrames(graph);
     putFoldedWithConsumers(graph);
     const auto typeOf = [&](const Node& node) -> std::optional<TensorType> {
@@ -154,7 +155,7 @@ std::vector<FrameId> layOutModel(Graph& graph, const std::vector<NodeId>& parame
     };
     const Delta stacking = stackRepeats(graph, typeOf);
     graph.apply(stacking);
-    graph.apply(openLevelsThatFit(graph));
+    graph.apply(openLevelsThatFit(graph, isCancelled));
     placeBeside(graph, parameters);
     std::vector<FrameId> stacks;
     for (const Change<Frame>& change : stacking.frames)
@@ -162,7 +163,7 @@ std::vector<FrameId> layOutModel(Graph& graph, const std::vector<NodeId>& parame
     return stacks;
 }
 
-Simplified simplifyImported(ImportedModel& model) {
+Simplified simplifyImported(ImportedModel& model, const IsCancelled& isCancelled) {
     // Sees the tensors that are added meanwhile.
     const MemoryFiles files(
         std::shared_ptr<const MemoryFiles::Tensors>(std::shared_ptr<void>(), &model.tensors));
@@ -170,6 +171,7 @@ Simplified simplifyImported(ImportedModel& model) {
     options.files = &files;
     options.free = model.freeAxes;
     options.hold = [&](Node& node, const Tensor& tensor) { holdTensor(node, node.name, tensor, model); };
+    options.isCancelled = isCancelled;
     Simplified out = simplify(model.graph, options);
     if (out.delta.empty()) return out;
     Graph after = model.graph;
@@ -179,7 +181,7 @@ Simplified simplifyImported(ImportedModel& model) {
         if (node.op == "Constant" || node.op == "File") sources.push_back(node.id);
     after.apply(fold(after, sources));
     removeFrames(after, {model.stacks.begin(), model.stacks.end()}); // more modules may be equal now
-    layOutModel(after, sources, model.tensors);
+    layOutModel(after, sources, model.tensors, isCancelled);
     out.delta = difference(model.graph, after, "Simplify the import");
     return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "core/tensor.h"
 #include "core/tensor_files.h"
 #include "graph/graph.h"
@@ -13,6 +14,16 @@
 #include <vector>
 
 namespace twb {
+
+/// Settings of an import; a format takes those that it knows.
+struct ImportOptions {
+    /// ONNX: sizes of the model's symbolic dimensions ("batch"); missing ones are 1.
+    std::map<std::string, std::int64_t> dimensions{};
+    /// ONNX: tensors for inputs of the model, by name; other inputs become Input nodes.
+    std::map<std::string, Tensor> inputs{};
+    /// Asked before each node and each layout.
+    IsCancelled isCancelled{};
+};
 
 /// The result of importing a model or a program of another framework.
 struct ImportedModel {
@@ -37,16 +48,17 @@ inline constexpr std::string_view kTensorFile = "model.safetensors";
 void holdTensor(Node& node, const std::string& name, const Tensor& tensor, ImportedModel& model);
 
 /// Removes frames around a single card, and lays out all nodes. Parameters are already folded (folding.h), or
-/// are placed beside their consumers.
-void layOutImported(Graph& graph, const std::vector<NodeId>& parameters);
+/// are placed beside their consumers. Throws Error(cancelled).
+void layOutImported(Graph& graph, const std::vector<NodeId>& parameters, const IsCancelled& isCancelled = {});
 /// The same for the graph of a model: stacks repeated modules, and collapses modules so that the graph is
 /// readable when it is opened. Returns the frames of the stacks. `tensors` by their path in File nodes.
 std::vector<FrameId> layOutModel(Graph& graph, const std::vector<NodeId>& parameters,
-                                 const std::map<std::string, Tensor>& tensors);
+                                 const std::map<std::string, Tensor>& tensors,
+                                 const IsCancelled& isCancelled = {});
 
 /// Computes a simpler form of the model's graph (graph/simplify.h), with a new layout. Adds the tensors of
-/// that form to `model`; its graph stays as it is.
-Simplified simplifyImported(ImportedModel& model);
+/// that form to `model`; its graph stays as it is. Throws Error(cancelled).
+Simplified simplifyImported(ImportedModel& model, const IsCancelled& isCancelled = {});
 /// Removes the tensors that no File of the graph names.
 void dropUnreadTensors(ImportedModel& model);
 

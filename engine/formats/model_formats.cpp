@@ -10,19 +10,10 @@
 namespace twb {
 namespace {
 
-using Dimensions = std::map<std::string, std::int64_t>;
-
 constexpr std::array<ModelFormat, 3> kFormats{{
-    {".onnx", "ONNX models",
-     [](const std::filesystem::path& path, const Dimensions& dimensions) {
-         OnnxImportOptions options;
-         options.dimensions = dimensions;
-         return importOnnx(path, options);
-     }},
-    {".pt2", "PyTorch programs",
-     [](const std::filesystem::path& path, const Dimensions&) { return importPt2(path); }},
-    {".twbcap", "captures of PyTorch programs",
-     [](const std::filesystem::path& path, const Dimensions&) { return importCapture(path); }},
+    {".onnx", "ONNX models", importOnnx},
+    {".pt2", "PyTorch programs", importPt2},
+    {".twbcap", "captures of PyTorch programs", importCapture},
 }};
 
 } // namespace
@@ -43,9 +34,9 @@ bool isCapture(const std::filesystem::path& path) {
     return format && format->extension == ".twbcap";
 }
 
-ImportedModel importModel(const std::filesystem::path& path, const Dimensions& dimensions) {
+ImportedModel importModel(const std::filesystem::path& path, const ImportOptions& options) {
     const ModelFormat* format = modelFormatOf(path);
-    return (format ? *format : kFormats.front()).import(path, dimensions);
+    return (format ? *format : kFormats.front()).import(path, options);
 }
 
 } // namespace twb

@@ -2,11 +2,8 @@
 
 #include "formats/imported_model.h"
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace twb {
@@ -16,9 +13,7 @@ namespace twb {
 struct ModelFormat {
     std::string_view extension; ///< ".onnx"
     std::string_view plural;    ///< "ONNX models"
-    /// `dimensions`: sizes of symbolic dimensions, for formats that have them.
-    ImportedModel (*import)(const std::filesystem::path& path,
-                            const std::map<std::string, std::int64_t>& dimensions);
+    ImportedModel (*import)(const std::filesystem::path& path, const ImportOptions& options);
 };
 
 std::span<const ModelFormat> modelFormats();
@@ -27,8 +22,7 @@ const ModelFormat* modelFormatOf(const std::filesystem::path& path);
 /// Whether a file is a capture, by its extension.
 bool isCapture(const std::filesystem::path& path);
 /// Imports a file by its extension; one with an unknown extension as an ONNX model. Throws Error(io) and
-/// Error(badFile) that name the file.
-ImportedModel importModel(const std::filesystem::path& path,
-                          const std::map<std::string, std::int64_t>& dimensions = {});
+/// Error(badFile) that name the file, and Error(cancelled).
+ImportedModel importModel(const std::filesystem::path& path, const ImportOptions& options = {});
 
 } // namespace twb

@@ -59,7 +59,7 @@ public:
 
     /// The positions of nodes that are all inside `root` (none: of any), from (0, 0) on. Returns their size.
     Size place(const std::vector<NodeId>& nodes, FrameId root) {
-        if (m_options.isCancelled && m_options.isCancelled()) throw Error(ErrorCode::cancelled, "cancelled");
+        throwIfCancelled(m_options.isCancelled);
         const std::vector<Unit> units = unitsOf(nodes, root);
         std::unordered_map<NodeId, std::size_t> unitOf;
         for (std::size_t i = 0; i < units.size(); ++i)
@@ -260,7 +260,7 @@ Arranged arrange(const Graph& graph, const std::vector<NodeId>& nodes, const Arr
     return out;
 }
 
-Arranged arrangeAll(const Graph& graph, FrameId inside, const std::function<bool()>& isCancelled) {
+Arranged arrangeAll(const Graph& graph, FrameId inside, const IsCancelled& isCancelled) {
     constexpr double kMargin = 24; // between the lane's border and the first card
     const double frames = kFrameSide * openLevels(graph, inside);
     ArrangeOptions options;

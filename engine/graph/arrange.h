@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "graph/delta.h"
 #include "graph/layered_layout.h"
 
-#include <functional>
 #include <vector>
 
 namespace twb {
@@ -14,7 +14,7 @@ struct ArrangeOptions {
     int mostPassed = kMostPassed; ///< see layeredLayout()
     bool keepsCorner =
         false; ///< instead of `origin`: the top left corner of the nodes on the first one's lane stays
-    std::function<bool()> isCancelled{}; ///< asked between modules and before each layout
+    IsCancelled isCancelled{}; ///< asked between modules and before each layout
 };
 
 /// The Delta of a layout, and the size of its cards, in canvas units.
@@ -32,7 +32,6 @@ struct Arranged {
 Arranged arrange(const Graph& graph, const std::vector<NodeId>& nodes, const ArrangeOptions& options);
 /// All nodes inside a module, which stays where it is; none: in the graph, with a margin at the top left for
 /// the frames of expanded modules.
-Arranged arrangeAll(const Graph& graph, FrameId inside = FrameId::none,
-                    const std::function<bool()>& isCancelled = {});
+Arranged arrangeAll(const Graph& graph, FrameId inside = FrameId::none, const IsCancelled& isCancelled = {});
 
 } // namespace twb

@@ -95,8 +95,7 @@ int openLevels(const Graph& graph, FrameId inside) {
     return open;
 }
 
-Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside,
-                      const std::function<bool()>& isCancelled) {
+Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside, const IsCancelled& isCancelled) {
     Delta delta;
     int level = 0;
     for (const std::vector<FrameId>& frames : levelsOf(graph, inside)) {
@@ -185,11 +184,11 @@ Delta expandModule(const Graph& graph, FrameId module, FrameId inside) {
     return builder.take();
 }
 
-Delta openLevelsThatFit(const Graph& graph) {
+Delta openLevelsThatFit(const Graph& graph, const IsCancelled& isCancelled) {
     const int levels = moduleLevels(graph);
     Delta best;
     for (int open = 0; open <= levels; ++open) {
-        Arranged arranged = openLevelsTo(graph, open);
+        Arranged arranged = openLevelsTo(graph, open, FrameId::none, isCancelled);
         const double zoom = std::min(kViewWidth / arranged.width, kViewHeight / arranged.height);
         if (open > 0 && zoom < (open == levels ? kFullZoom : kReadableZoom)) break;
         best = std::move(arranged.delta);

@@ -13,10 +13,10 @@ int openLevels(const Graph& graph, FrameId inside = FrameId::none);
 /// Expands the modules on the first `levels` levels inside `inside`, collapses those on all deeper levels,
 /// and arranges the nodes inside `inside`. Throws Error(cancelled).
 Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside = FrameId::none,
-                      const std::function<bool()>& isCancelled = {});
+                      const IsCancelled& isCancelled = {});
 /// Arranges the whole graph. All levels are open if they fit into a small window at a zoom at which all texts
-/// are drawn, else as many as fit with readable names.
-Delta openLevelsThatFit(const Graph& graph);
+/// are drawn, else as many as fit with readable names. Throws Error(cancelled).
+Delta openLevelsThatFit(const Graph& graph, const IsCancelled& isCancelled = {});
 
 /// Expands a module. If its content would lie on other cards inside `inside`, the cards right of its card
 /// move to the right, and those below it move down.

@@ -162,6 +162,7 @@ public:
 
 private:
     void visit(const Node& node) {
+        throwIfCancelled(m_of.m_options.isCancelled);
         const Op* op = findOp(node.op);
         const bool isRead = m_readers.contains(node.id);
         const bool isFree = mayChange(node);
@@ -363,6 +364,7 @@ private:
 void Simplification::sweep() { m_graph = Sweep(*this).run(); }
 
 void Simplification::replace(Replacement replacement) {
+    throwIfCancelled(m_options.isCancelled);
     const KnownTensors known(m_graph, m_options.files, m_options.free);
     Rewrite rewrite(m_graph);
     for (const auto& [op, count] : replacement(m_graph, known, rewrite)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "core/tensor_files.h"
 #include "graph/delta.h"
 #include "graph/known_tensors.h"
@@ -16,6 +17,7 @@ struct SimplifyOptions {
     /// Makes a node a source with the elements of a dense host tensor that does not fit a Constant. Null: the
     /// ops that compute such a tensor stay.
     std::function<void(Node&, const Tensor&)> hold;
+    IsCancelled isCancelled{}; ///< asked before each node
 };
 
 struct Simplified {
@@ -40,7 +42,7 @@ struct Simplified {
 ///
 /// Left alone are Inputs, disabled nodes, nodes with breakpoints, placeholders, and the bodies of control
 /// ops. A graph with a training module or a cycle is left alone as a whole. New nodes take the lane, module
-/// and position of the last node that they replace; nothing else moves.
+/// and position of the last node that they replace; nothing else moves. Throws Error(cancelled).
 Simplified simplify(const Graph& graph, const SimplifyOptions& options);
 
 } // namespace twb

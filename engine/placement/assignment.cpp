@@ -1,6 +1,5 @@
 #include "placement/assignment.h"
 
-#include "core/error.h"
 #include "placement/minimum_cut.h"
 
 #include <algorithm>
@@ -143,13 +142,8 @@ private:
             cut.addCost(shared, place == d.a, price);
     }
 
-    void stopIfCancelled() const {
-        if (m_isCancelled && m_isCancelled())
-            throw Error(ErrorCode::cancelled, "the search for a better placement was cancelled");
-    }
-
     bool divide(std::vector<int>& at, int a, int b) const {
-        stopIfCancelled();
+        throwIfCancelled(m_isCancelled);
         MinimumCut cut;
         std::vector<int> vertexOf(at.size(), -1);
         for (std::size_t i = 0; i < at.size(); ++i) {
@@ -303,7 +297,7 @@ private:
 
     void extend(std::vector<int>& at, std::size_t decided, Pico cost) {
         if (cost + m_rest[decided] >= m_least || ++m_steps >= kMostSteps) return;
-        if (m_steps % 65536 == 0) stopIfCancelled();
+        if (m_steps % 65536 == 0) throwIfCancelled(m_isCancelled);
         if (decided == m_order.size()) {
             m_least = cost;
             m_found = at;

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "core/cancel.h"
+
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace twb {
@@ -39,9 +40,6 @@ struct AssignmentProblem {
     bool fits(const std::vector<int>& at) const;
     std::vector<int> now() const;
 };
-
-/// Called regularly on the calling thread.
-using IsCancelled = std::function<bool()>;
 
 struct Assignment {
     std::vector<int> at;  ///< place by item

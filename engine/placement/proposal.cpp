@@ -151,8 +151,7 @@ private:
         const auto timeOf = [&](const std::vector<int>& at) {
             Graph moved = m_graph;
             moved.apply(deltaOf(at));
-            if (isCancelled && isCancelled())
-                throw Error(ErrorCode::cancelled, "the search for a better placement was cancelled");
+            throwIfCancelled(isCancelled);
             return iterationNs(moved);
         };
         const std::vector<int> now = m_problem.now();

@@ -271,7 +271,7 @@ void exportSet(const ImportedModel& imported, const onnx::ModelProto& proto, con
 
 void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path& set, const How& how,
             int& compared) {
-    OnnxImportOptions options;
+    ImportOptions options;
     const std::vector<fs::path> inputs = numbered(set, "input");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const auto& value = proto.graph().input(static_cast<int>(i));

@@ -120,7 +120,7 @@ class TestOnnxFunctions : public QObject {
 
 private Q_SLOTS:
     void flexAttentionBecomesOtherOps() {
-        OnnxImportOptions options;
+        ImportOptions options;
         options.inputs = {{"q", tensorOf(DType::f32, {1, 2, 1, 4}, {1, 2, 3, 4, -1, 0, 1, 2})},
                           {"k", tensorOf(DType::f32, {1, 1, 2, 4}, {1, 0, 1, 0, 0, 1, 0, -1})},
                           {"v", tensorOf(DType::f32, {1, 1, 2, 1}, {3, 5})},

@@ -9,6 +9,8 @@
 #include <QTemporaryDir>
 
 #include <cmath>
+#include <limits>
+#include <optional>
 
 using namespace twb;
 using namespace twb::test;
@@ -94,10 +96,36 @@ private Q_SLOTS:
         QVERIFY(loadProject(path) == model.graph);
     }
 
+    void endsAtEveryMomentWhenCancelled() {
+        const std::string bytes = TransformerModel(2).bytes();
+        int asked = 0;
+        int most = std::numeric_limits<int>::max();
+        const auto import = [&] {
+            asked = 0;
+            ImportOptions options;
+            options.isCancelled = [&] { return ++asked > most; };
+            ImportedModel model = parseOnnx(bytes, "model.onnx", options);
+            (void)simplifyImported(model, options.isCancelled);
+        };
+        import();
+        const int all = asked;
+        QVERIFY2(all > 100, qPrintable(QString::number(all)));
+        for (most = 0; most < all; most += 5) {
+            std::optional<ErrorCode> end;
+            try {
+                import();
+            } catch (const Error& e) {
+                end = e.code();
+            }
+            QVERIFY(end == ErrorCode::cancelled);
+            QCOMPARE(asked, most + 1); // ends at once
+        }
+    }
+
     void symbolicSizesStayFree() {
         const std::string bytes = modelWithShape().SerializeAsString();
         for (const bool isFixed : {false, true}) {
-            OnnxImportOptions options;
+            ImportOptions options;
             if (isFixed) options.dimensions["n"] = 3;
             ImportedModel model = parseOnnx(bytes, "model.onnx", options);
             QCOMPARE(model.freeAxes.size(), std::size_t{isFixed ? 0U : 1U});

@@ -3,11 +3,15 @@
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
 #include "widgets/settings.h"
+#include "widgets/window_hand.h"
 
 #include <QDir>
 #include <QDropEvent>
 #include <QMimeData>
 #include <QPlainTextEdit>
+#include <QProgressDialog>
+#include <QStandardPaths>
+#include <QTimer>
 #include <QUrl>
 
 using namespace twb;
@@ -191,6 +195,39 @@ private Q_SLOTS:
         QVERIFY2(box.detail().contains(QLatin1String("broken.onnx")), qPrintable(box.detail()));
         QVERIFY(window->document().graph() == before);
         QVERIFY(!QFile::exists(m_folder->filePath(QStringLiteral("broken.twb"))));
+    }
+
+    void aCancelledImportLeavesTheDocument() {
+        constexpr int kNodes = 6000;
+        Graph chain;
+        DeltaBuilder builder(chain, "make");
+        const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+        NodeId last = addNode(builder, lane, "Input", "x", 0, 0, {{"shape", std::vector<std::int64_t>{2}}});
+        for (int i = 0; i < kNodes; ++i) {
+            const NodeId next = addNode(builder, lane, "Relu", "relu" + std::to_string(i), 0, 0);
+            builder.connect({{last, 0}, {next, 0}});
+            last = next;
+        }
+        builder.connect({{last, 0}, {addNode(builder, lane, "Probe", "y", 0, 0), 0}});
+        chain.apply(builder.take());
+        exportOnnx(chain, nullptr, m_model.toStdString());
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        const Graph before = window->document().graph();
+        bool isPressed = false;
+        QTimer press;
+        connect(&press, &QTimer::timeout, this, [&] {
+            auto* dialog = qobject_cast<QProgressDialog*>(QApplication::activeModalWidget());
+            if (!dialog) return;
+            QTest::mouseClick(dialog->findChild<QPushButton*>(), Qt::LeftButton);
+            isPressed = true;
+        });
+        press.start(5);
+        QVERIFY(!window->openFile(m_model));
+        QVERIFY(isPressed);
+        QVERIFY(window->document().graph() == before);
+        const QDir cache(QStandardPaths::writableLocation(QStandardPaths::CacheLocation));
+        QVERIFY(QDir(cache.filePath(QStringLiteral("models"))).isEmpty());
     }
 
     void parametersFoldAndUnfoldFromTheMenu() {

@@ -100,16 +100,18 @@ struct FileActions::OpenedFile {
     QStringList simplifications;
 };
 
-FileActions::OpenedFile FileActions::readFile(const QString& path) {
+/// Nothing if the user cancelled.
+std::optional<FileActions::OpenedFile> FileActions::readFile(const QString& path) {
     OpenedFile file;
     file.path = QFileInfo(path).absoluteFilePath();
     if (isModel(path)) {
-        OpenedModel model = readModelWaiting(file.path, &m_window);
-        file.graph = std::move(model.graph);
-        file.folder = std::move(model.folder);
-        file.remarks = std::move(model.remarks);
-        file.simplification = std::move(model.simplification);
-        file.simplifications = std::move(model.simplifications);
+        std::optional<OpenedModel> model = readModelWaiting(file.path, &m_window);
+        if (!model) return std::nullopt;
+        file.graph = std::move(model->graph);
+        file.folder = std::move(model->folder);
+        file.remarks = std::move(model->remarks);
+        file.simplification = std::move(model->simplification);
+        file.simplifications = std::move(model->simplifications);
     } else {
         file.graph = loadProject(std::filesystem::path(file.path.toStdU16String()));
     }
@@ -132,9 +134,10 @@ void FileActions::showFile(OpenedFile file) {
 }
 
 QStringList FileActions::load(const QString& path) {
-    OpenedFile file = readFile(path);
-    QStringList remarks = file.remarks;
-    showFile(std::move(file));
+    std::optional<OpenedFile> file = readFile(path);
+    if (!file) return {};
+    QStringList remarks = file->remarks;
+    showFile(std::move(*file));
     return remarks;
 }
 
@@ -151,10 +154,10 @@ void FileActions::openByDialog() {
 
 bool FileActions::openFile(const QString& path) {
     const QString title = tr("Cannot open the file");
-    OpenedFile file;
-    if (!m_editor.attempt(title, [&] { file = readFile(path); }) || !mayLeave()) return false;
-    const QString absolute = file.path;
-    if (!m_editor.attempt(title, [&] { showFile(std::move(file)); })) return false;
+    std::optional<OpenedFile> file;
+    if (!m_editor.attempt(title, [&] { file = readFile(path); }) || !file || !mayLeave()) return false;
+    const QString absolute = file->path;
+    if (!m_editor.attempt(title, [&] { showFile(std::move(*file)); })) return false;
     rememberRecent(absolute);
     return true;
 }

@@ -5,6 +5,7 @@
 #include <QObject>
 #include <QStringList>
 
+#include <optional>
 #include <utility>
 
 class QMenu;
@@ -44,7 +45,7 @@ public:
 
 private:
     struct OpenedFile;
-    OpenedFile readFile(const QString& path);
+    std::optional<OpenedFile> readFile(const QString& path);
     void showFile(OpenedFile file);
     bool mayDiscard();
     bool saveAs();

@@ -70,7 +70,10 @@ ImportedModel Import::run(std::string_view bytes) {
     lane.device = Device::cpu();
     m_delta.lanes.push_back({std::nullopt, lane});
     for (const auto& value : graph.output()) m_outputNames.insert(textOf(value.name()));
-    for (const auto& proto : graph.initializer()) addInitializer(proto);
+    for (const auto& proto : graph.initializer()) {
+        throwIfCancelled(m_options.isCancelled);
+        addInitializer(proto);
+    }
     for (const auto& value : graph.input())
         if (!find(value.name())) addInput(value); // an initializer may be the default of an input
     addContents(graph);
@@ -94,6 +97,7 @@ void Import::addContents(const onnx::GraphProto& graph) {
         refuse(m_path.string(), "it has sparse initializers, which are not supported; export dense ones");
     std::vector<NodeId> ids;
     for (const NodeProto& node : graph.node()) {
+        throwIfCancelled(m_options.isCancelled);
         addNode(node);
         ids.push_back(m_delta.nodes.back().after->id);
     }
@@ -363,18 +367,18 @@ void Import::layOut() {
     Graph& graph = m_out.graph;
     graph.apply(fold(graph, m_parameters));
     graph.apply(frameModules(graph));
-    m_out.stacks = layOutModel(graph, m_parameters, m_out.tensors);
+    m_out.stacks = layOutModel(graph, m_parameters, m_out.tensors, m_options.isCancelled);
 }
 
 } // namespace onnx_import
 
 using namespace onnx_import;
 
-ImportedModel importOnnx(const fs::path& path, const OnnxImportOptions& options) {
+ImportedModel importOnnx(const fs::path& path, const ImportOptions& options) {
     return parseOnnx(readFile(path, INT_MAX), path, options);
 }
 
-ImportedModel parseOnnx(std::string_view bytes, const fs::path& path, const OnnxImportOptions& options) {
+ImportedModel parseOnnx(std::string_view bytes, const fs::path& path, const ImportOptions& options) {
     return Import(path, options).run(bytes);
 }
 

@@ -37,7 +37,7 @@ inline bool isControl(const NodeProto& node) {
 /// Converts one model to a graph.
 class Import {
 public:
-    Import(const fs::path& path, const OnnxImportOptions& options) : m_path(path), m_options(options) {}
+    Import(const fs::path& path, const ImportOptions& options) : m_path(path), m_options(options) {}
 
     ImportedModel run(std::string_view bytes);
 
@@ -67,7 +67,7 @@ private:
     std::string at(const std::string& what) const { return fmt::format("{}: {}", m_path.string(), what); }
 
     const fs::path& m_path;
-    const OnnxImportOptions& m_options;
+    const ImportOptions& m_options;
     ImportedModel m_out;
     Delta m_delta;
     LaneId m_lane = LaneId::none;

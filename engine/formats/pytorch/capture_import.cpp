@@ -120,9 +120,9 @@ std::set<std::uint64_t> storagesWrittenAgain(const Record& record) {
 /// Builds the graph of one capture.
 class Import {
 public:
-    Import(Record record, const std::filesystem::path& path)
+    Import(Record record, const std::filesystem::path& path, const ImportOptions& options)
         : m_record(std::move(record)), m_steps(foldSteps(m_record)), m_phases(phasesOf(m_record)),
-          m_writtenAgain(storagesWrittenAgain(m_record)), m_path(path),
+          m_writtenAgain(storagesWrittenAgain(m_record)), m_path(path), m_options(options),
           m_writer(m_out.graph, "Import capture") {}
 
     ImportedModel run();
@@ -180,6 +180,7 @@ private:
     std::vector<Phase> m_phases; ///< by op
     std::set<std::uint64_t> m_writtenAgain;
     const std::filesystem::path& m_path;
+    const ImportOptions& m_options;
     ImportedModel m_out;
     aten::GraphWriter m_writer;
     std::int64_t m_lastId = std::int64_t{1} << 40;
@@ -675,6 +676,7 @@ void Import::addPart(const Part& part) {
     if (part.ops.empty()) return;
     begin(part.kind, part.title);
     for (const Index op : part.ops) {
+        throwIfCancelled(m_options.isCancelled);
         addOp(op);
         if (const auto loose = m_loose.find(op); loose != m_loose.end()) addLoose(loose->second);
     }
@@ -720,7 +722,7 @@ ImportedModel Import::run() {
     graph.apply(delta);
     graph.apply(fold(graph, m_writer.parameters()));
     graph.apply(collapseFrames(graph));
-    layOutImported(graph, m_writer.parameters());
+    layOutImported(graph, m_writer.parameters(), m_options.isCancelled);
     for (std::string& remark : m_record.remarks) m_out.remarks.push_back(std::move(remark));
     for (std::string& remark : m_steps.remarks) m_out.remarks.push_back(std::move(remark));
     return std::move(m_out);
@@ -729,12 +731,13 @@ ImportedModel Import::run() {
 } // namespace
 } // namespace capture
 
-ImportedModel importCapture(const std::filesystem::path& path) {
-    return capture::Import(capture::readCapture(path), path).run();
+ImportedModel importCapture(const std::filesystem::path& path, const ImportOptions& options) {
+    return capture::Import(capture::readCapture(path), path, options).run();
 }
 
-ImportedModel parseCapture(std::string_view bytes, const std::filesystem::path& path) {
-    return capture::Import(capture::parseCapture(bytes, path.string()), path).run();
+ImportedModel parseCapture(std::string_view bytes, const std::filesystem::path& path,
+                           const ImportOptions& options) {
+    return capture::Import(capture::parseCapture(bytes, path.string()), path, options).run();
 }
 
 } // namespace twb

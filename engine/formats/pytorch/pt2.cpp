@@ -81,7 +81,8 @@ std::vector<std::string> modulesIn(const std::string& stack) {
 
 class Import {
 public:
-    explicit Import(const std::filesystem::path& path) : m_archive(path), m_title(path.stem().string()) {}
+    Import(const std::filesystem::path& path, const ImportOptions& options)
+        : m_archive(path), m_options(options), m_title(path.stem().string()) {}
 
     ImportedModel run();
 
@@ -104,6 +105,7 @@ private:
     }
 
     Archive m_archive;
+    const ImportOptions& m_options;
     std::string m_title;
     ImportedModel m_out;
     aten::GraphWriter m_writer{m_out.graph, "Import"};
@@ -131,7 +133,10 @@ ImportedModel Import::run() {
             if (const auto* list = std::get_if<std::vector<ValueId>>(&read))
                 for (const ValueId id : *list) m_lastUse[id] = i;
         }
-    for (m_index = 0; m_index < nodes.size(); ++m_index) addCall(nodes[m_index], m_index);
+    for (m_index = 0; m_index < nodes.size(); ++m_index) {
+        throwIfCancelled(m_options.isCancelled);
+        addCall(nodes[m_index], m_index);
+    }
     addOutputs();
     Delta delta = m_writer.take();
     GraphInfo info = m_out.graph.info();
@@ -139,7 +144,7 @@ ImportedModel Import::run() {
     delta.info = Change<GraphInfo>{m_out.graph.info(), info};
     m_out.graph.apply(delta);
     m_out.graph.apply(fold(m_out.graph, m_writer.parameters()));
-    m_out.stacks = layOutModel(m_out.graph, m_writer.parameters(), m_out.tensors);
+    m_out.stacks = layOutModel(m_out.graph, m_writer.parameters(), m_out.tensors, m_options.isCancelled);
     if (m_pickled > 0)
         m_out.remarks.push_back(fmt::format(
             "{}: {} of its weights {} only in a pickle, or without data, and became Input nodes. Pickles are "
@@ -406,9 +411,9 @@ void Import::addOutputs() {
 } // namespace
 } // namespace pt2
 
-ImportedModel importPt2(const std::filesystem::path& path) {
+ImportedModel importPt2(const std::filesystem::path& path, const ImportOptions& options) {
     try {
-        return pt2::Import(path).run();
+        return pt2::Import(path, options).run();
     } catch (const nlohmann::json::exception& e) {
         throw Error(ErrorCode::badFile,
                     fmt::format("{}: its program is damaged: {}", path.string(), e.what()));

@@ -10,7 +10,7 @@ namespace twb {
 /// one lane per device: its calls by the table of aten ops (aten.h), weights as Constants and Files, inputs
 /// as Input nodes, outputs as Probes, modules as frames. Only the archive's JSON and raw tensors are read;
 /// weights that are only in a pickle become Input nodes, with a remark. Throws Error(io) and Error(badFile)
-/// that name the file, the call or tensor, and the problem.
-ImportedModel importPt2(const std::filesystem::path& path);
+/// that name the file, the call or tensor, and the problem; Error(cancelled).
+ImportedModel importPt2(const std::filesystem::path& path, const ImportOptions& options = {});
 
 } // namespace twb
