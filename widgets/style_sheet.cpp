@@ -31,6 +31,7 @@ QMenu::indicator:checked { image: url(:/twb/icons/@theme/menu-check.svg); }
 QMenu::right-arrow { image: url(:/twb/icons/@theme/chevron-right.svg); width: 16px; height: 16px; right: 4px; }
 QMenu::icon { left: 6px; }
 
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QPushButton, QToolButton[role="button"] {
     background: @raised; border: 1px solid @border; border-radius: 6px; padding: 4px 12px; min-height: 18px;
 }

@@ -46,10 +46,11 @@ ReviewDialog::Content contentOf(const PrecisionChange& change, LowPrecision to, 
     ReviewDialog::Content out;
     out.title = to == LowPrecision::int8 ? PrecisionActions::tr("Quantize to int8")
                                          : PrecisionActions::tr("Convert to bf16");
-    out.sentence = PrecisionActions::tr("Accuracy lost by %1 convolutions and %2 products in %3.")
-                       .arg(nodes.convolutions)
-                       .arg(nodes.products)
-                       .arg(dtypeOf(to));
+    out.sentence =
+        PrecisionActions::tr("Accuracy lost in %3. Convolutions converted: %1. Products converted: %2.")
+            .arg(nodes.convolutions)
+            .arg(nodes.products)
+            .arg(dtypeOf(to));
     out.columns = {PrecisionActions::tr("output"), PrecisionActions::tr("largest error"),
                    PrecisionActions::tr("relative error"), PrecisionActions::tr("SQNR"),
                    PrecisionActions::tr("agreement")};
