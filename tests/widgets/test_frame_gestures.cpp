@@ -148,6 +148,24 @@ private Q_SLOTS:
                 QVERIFY(a.id == b.id || !a.titleRect.intersects(b.titleRect));
     }
 
+    void titlesAreInsideTheFirstLane() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 640});
+        const FrameId frame = builder.addFrame({FrameId::none, "block", FrameId::none});
+        for (int i = 0; i < 12; ++i)
+            addNode(builder, lane, "Abs", "abs" + std::to_string(i), 24 + 280 * i, 24, {}, frame);
+        graph.apply(builder.take());
+        ShownCanvas c(std::move(graph));
+        for (int i = 0; i < 8; ++i) {
+            c.canvas.grab();
+            const QRectF title = c.canvas.scene().frames().find(frame)->titleRect;
+            QVERIFY(!title.isEmpty());
+            QVERIFY2(title.top() >= 0, qPrintable(QString::number(c.canvas.view().zoom())));
+            c.canvas.navigator().zoomOut();
+        }
+    }
+
     void doubleClickOnATitleZoomsToItsFrame() {
         Looped g;
         ShownCanvas c(g.graph);

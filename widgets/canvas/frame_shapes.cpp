@@ -10,6 +10,7 @@
 namespace twb {
 namespace {
 
+constexpr double kFirstLane = 0; ///< its top; a fitted view shows nothing above it
 constexpr double kTitleHeight = 18;
 constexpr double kSides = 8;       ///< left and right of the words of a title
 constexpr double kLeastWords = 16; ///< in pixels: narrower than that, no title says anything
@@ -125,7 +126,7 @@ void FrameShapes::placeModuleTitles(const Scene& scene, double zoom, std::vector
         const double gap = 3 * scale;
         for (const double top : {card.top() - gap - height, card.bottom() + gap}) {
             const QRectF place(card.center().x() - width / 2, top, width, height);
-            if (top < 0 || !obstacles(scene, taken, place).empty()) continue; // the lanes begin at 0
+            if (top < kFirstLane || !obstacles(scene, taken, place).empty()) continue;
             frame.shownTitle = frame.title;
             frame.titleRect = place;
             frame.titleScale = scale;
@@ -168,7 +169,8 @@ void FrameShapes::placeTitles(const Scene& scene, double zoom) {
             return true;
         };
         for (double scale = std::max(1.0, 1 / zoom);; scale = std::max(1.0, scale * kStep)) {
-            if (tryPlace(scale, frame.rect.top() + kBelowEdge - kTitleHeight * scale) ||
+            const double above = frame.rect.top() + kBelowEdge - kTitleHeight * scale;
+            if (tryPlace(scale, std::max(kFirstLane, above)) ||
                 tryPlace(scale, frame.rect.bottom() - kBelowEdge) || scale == 1)
                 break;
         }
