@@ -5,6 +5,7 @@
 #include "backends/cpu/host_threads.h"
 #include "core/error.h"
 #include "profile/resource_path.h"
+#include "widgets/crash_report.h"
 #include "widgets/main_window.h"
 #include "widgets/session.h"
 #include "widgets/settings.h"
@@ -119,7 +120,9 @@ int main(int argc, char** argv) {
     }
     Theme::apply(app, themeNamed(settings::theme()));
     const QDir data(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation));
-    Session session(profiles, data.filePath(QStringLiteral("recovery")));
+    const QString recovery = data.filePath(QStringLiteral("recovery"));
+    writeCrashReports(recovery);
+    Session session(profiles, recovery);
     session.begin(files);
     return QApplication::exec();
 }

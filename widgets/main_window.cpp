@@ -294,6 +294,8 @@ QStringList MainWindow::load(const QString& path) { return m_files->load(path); 
 
 bool MainWindow::guard(const QString& folder) { return m_safety->guard(folder); }
 
+void MainWindow::offerCrashReports(const QString& folder) { m_safety->offerCrashReports(folder); }
+
 bool MainWindow::selectNode(const QString& name) {
     const Node* node = m_document.graph().findByName(name.toStdString());
     if (node) m_navigation->goTo(node->id);

@@ -66,6 +66,9 @@ public:
     /// Opens a project, or an ONNX model as an unsaved project, after asking about the current run and
     /// unsaved changes. False if the user cancelled or the file cannot be read, which a message box reports.
     bool openFile(const QString& path);
+    /// Tells of a crash whose report is in `folder` (crash_report.h), and offers to show or delete the
+    /// report.
+    void offerCrashReports(const QString& folder);
     /// Opens without asking, and cancels the run. Throws Error as Document::open and readModel do. Returns
     /// remarks about a model.
     QStringList load(const QString& path);

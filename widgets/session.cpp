@@ -75,6 +75,7 @@ void Session::begin(const QStringList& files) {
             hasShown = isOpen || freeWindow().openFile(path) || hasShown;
         }
         if (!hasShown) first.showStartPage();
+        first.offerCrashReports(m_recoveryFolder);
     });
 }
 

@@ -17,13 +17,14 @@ class Session : public QObject {
     Q_OBJECT
 
 public:
-    /// `recoveryFolder`: folder of autosaves.
+    /// `recoveryFolder`: folder of autosaves and crash reports.
     Session(std::shared_ptr<const ProfileLibrary> profiles, QString recoveryFolder,
             QObject* parent = nullptr);
     ~Session() override;
 
-    /// Opens a window, offers to restore autosaves after a crash, and then opens `files` or, without any, the
-    /// files of the last session if the settings say so. Without a document it shows the start page.
+    /// Opens a window, offers to restore autosaves and to show the report after a crash, and then opens
+    /// `files` or, without any, the files of the last session if the settings say so. Without a document it
+    /// shows the start page.
     void begin(const QStringList& files);
     /// Asks each window about unsaved changes; the program ends unless one of them objects.
     void quit();

@@ -5,6 +5,7 @@
 #include "widgets/actions/file_actions.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/crash_report.h"
 #include "widgets/file_watch.h"
 #include "widgets/graph_difference.h"
 #include "widgets/message_box.h"
@@ -35,6 +36,10 @@ FileSafety::FileSafety(Document& document, CanvasWidget& canvas, FileActions& fi
     connect(m_watch.get(), &FileWatch::changed, this, &FileSafety::fileChanged);
     connect(m_watch.get(), &FileWatch::removed, this, &FileSafety::fileRemoved);
     connect(&m_document, &Document::pathChanged, &m_notice, &QWidget::hide); // it referred to another state
+    const QUndoStack& edits = m_document.undoStack();
+    connect(&edits, &QUndoStack::indexChanged, this, [&edits](int index) {
+        rememberAction(QStringLiteral("Edit %1: %2").arg(index).arg(edits.undoText()));
+    });
 }
 
 FileSafety::~FileSafety() = default;
@@ -96,6 +101,21 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
         return true;
     }
     return false;
+}
+
+void FileSafety::offerCrashReports(const QString& folder) {
+    const std::vector<CrashReport> reports = crashReports(folder);
+    if (reports.empty()) return;
+    m_notice.ask(
+        tr("Tensor Workbench crashed on %1. A report is on this computer.")
+            .arg(QLocale::c().toString(reports.front().time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))),
+        {{tr("&Show report"), [this, report = reports.front()] { showCrashReport(report, &m_window); },
+          false},
+         {tr("&Delete report"),
+          [reports] {
+              for (const CrashReport& report : reports) QFile::remove(report.path);
+          }},
+         {tr("&Not now"), [] {}}});
 }
 
 void FileSafety::fileChanged() {

@@ -28,6 +28,8 @@ public:
 
     /// Like MainWindow::guard().
     bool guard(const QString& folder);
+    /// Like MainWindow::offerCrashReports().
+    void offerCrashReports(const QString& folder);
     void readSettings();
     /// Deletes the snapshot. Call it when the window closes and all changes are saved or discarded.
     void finish();

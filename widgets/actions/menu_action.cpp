@@ -1,6 +1,7 @@
 #include "widgets/actions/menu_action.h"
 
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/crash_report.h"
 #include "widgets/settings_dialog.h"
 
 namespace twb {
@@ -10,7 +11,10 @@ QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcu
     QAction* action = menu.addAction(text);
     action->setProperty("findable", true); // the search field offers it
     makeEditable(*action, shortcut);
-    QObject::connect(action, &QAction::triggered, action, triggered);
+    QObject::connect(action, &QAction::triggered, action, [action, triggered] {
+        rememberAction(pathOf(*action)); // before the action, which may crash
+        triggered();
+    });
     return action;
 }
 

@@ -12,7 +12,8 @@ namespace twb {
 class CanvasWidget;
 class Document;
 
-/// Adds an action that the user can find by name and give another shortcut.
+/// Adds an action that the user can find by name and give another shortcut. A crash report names it once it
+/// was triggered.
 QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
                    const std::function<void()>& triggered);
 /// The action's text after the submenus that lead to it: "Heat ▸ By time". Without the main menu's name.
