@@ -49,12 +49,6 @@ void whileStarting(QtMsgType type, const QMessageLogContext&, const QString&) {
     std::_Exit(int(ExitCode::runFailed));
 }
 
-const Theme& themeNamed(const QString& name) {
-    if (name == QLatin1String("dark")) return Theme::dark();
-    if (name == QLatin1String("light")) return Theme::light();
-    return Theme::ofSystem();
-}
-
 int fail(ExitCode code, const char* sentence) {
     std::fprintf(stderr, "tensor-workbench: %s\n", sentence);
     return int(code);
@@ -114,11 +108,11 @@ int main(int argc, char** argv) {
     }
     setHostThreads(settings::threads()); // before the first backend is made
     if (shot.isWanted()) {
-        Theme::apply(app, themeNamed(shot.theme()));
+        Theme::apply(app, Theme::named(shot.theme()));
         MainWindow window(profiles);
         return int(shot.take(window, files.value(0)));
     }
-    Theme::apply(app, themeNamed(settings::theme()));
+    Theme::apply(app, Theme::named(settings::theme()));
     const QDir data(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation));
     const QString recovery = data.filePath(QStringLiteral("recovery"));
     writeCrashReports(recovery);

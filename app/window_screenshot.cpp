@@ -45,7 +45,7 @@ void WindowScreenshot::addOptions(CLI::App& parser) {
         ->type_name("OUT.png");
     parser.add_option("--size", m_sizeText, "Size of the picture")->type_name("WxH")->capture_default_str();
     parser.add_option("--theme", m_theme, "Theme of the picture")
-        ->check(CLI::IsMember({"dark", "light"}))
+        ->check(CLI::IsMember({"dark", "light", "high-contrast"}))
         ->type_name("THEME")
         ->capture_default_str();
     parser.add_option("--run", m_iterations, "Run this many iterations before the picture is taken")

@@ -29,7 +29,7 @@ public:
     /// Opens `file` in the window (empty: shows the start page), runs it, and writes the picture after the
     /// run. A picture that would replace a file of the graph is refused. Messages go to stderr.
     ExitCode take(MainWindow& window, const QString& file) const;
-    QString theme() const { return QString::fromStdString(m_theme); } ///< "dark" or "light"
+    QString theme() const { return QString::fromStdString(m_theme); } ///< a name of Theme::named()
 
 private:
     /// Runs the graph and reports errors.

@@ -11,7 +11,7 @@
 /// The user's settings, each with its default.
 namespace twb::settings {
 
-/// "dark", "light", or empty: same as the system.
+/// A name of Theme::named().
 QString theme();
 void setTheme(const QString& name);
 

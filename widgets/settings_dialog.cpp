@@ -56,7 +56,8 @@ struct General {
         theme = makeChoice("settingsTheme", settings::theme(),
                            {{QString(), Words::tr("Same as system")},
                             {QStringLiteral("dark"), Words::tr("Dark")},
-                            {QStringLiteral("light"), Words::tr("Light")}});
+                            {QStringLiteral("light"), Words::tr("Light")},
+                            {QStringLiteral("high-contrast"), Words::tr("High contrast")}});
         policy = makeChoice("settingsPolicy", toQt(settings::policy().toString()),
                             {{toQt(Policy::strict.toString()), Words::tr("Strict")},
                              {toQt(Policy::implicit.toString()), Words::tr("Implicit")}});

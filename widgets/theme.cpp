@@ -84,6 +84,30 @@ Theme makeLight() {
     return t;
 }
 
+Theme makeHighContrast() {
+    Theme t = makeDark();
+    t.window = QColor(Qt::black);
+    t.panel = QColor(Qt::black);
+    t.raised = QColor(0x14161A);
+    t.canvas = QColor(Qt::black);
+    t.dotGrid = QColor(0x3A3F48);
+    t.border = QColor(0x8A919E);
+    t.laneHeader = QColor(0x0E1013);
+    t.cpuLane = QColor(Qt::black);
+    t.cudaLane = QColor(Qt::black);
+    t.text = QColor(0xFFFFFF);
+    t.secondaryText = QColor(0xDDE2EA);
+    t.disabledText = QColor(0xA3ABB8);
+    t.onAccent = QColor(Qt::black);
+    t.error = QColor(0xFF8F8F);
+    t.warning = QColor(0xFFD166);
+    t.good = QColor(0x6FF0A8);
+    t.floatWire = QColor(0x9CCBFF);
+    t.integerWire = QColor(0xFFC857);
+    t.boolWire = QColor(0xFF9CC2);
+    return t;
+}
+
 /// The first of these families that is installed, else the system's font of that kind.
 QString family(std::initializer_list<const char*> wanted, QFontDatabase::SystemFont otherwise) {
     for (const char* name : wanted)
@@ -119,9 +143,9 @@ std::array<QFont, 9> makeFonts() {
 } // namespace
 
 QColor Theme::device(Device device) const {
-    static constexpr QRgb darkAccents[] = {0x7CC651, 0x35BFA8};
-    static constexpr QRgb lightAccents[] = {0x3F8F1E, 0x0E8573};
-    if (device.isCpu()) return isDark ? QColor(0x8FA3BF) : QColor(0x5A7396);
+    static constexpr QRgb darkAccents[] = {0x8AD65E, 0xE0A8F5};
+    static constexpr QRgb lightAccents[] = {0x3F8F1E, 0x9A58CC};
+    if (device.isCpu()) return isDark ? QColor(0x8596B5) : QColor(0x4A5F80);
     if (device.isAuto()) return secondaryText;
     const auto& accents = isDark ? darkAccents : lightAccents;
     if (device.index < 2) return QColor(accents[device.index]);
@@ -176,9 +200,12 @@ QColor Theme::frame(FrameColor color) const {
 }
 
 QColor Theme::series(std::size_t index) const {
-    const QColor first[] = {accent, integerWire, device(Device::cuda(1)), boolWire};
-    if (index < std::size(first)) return first[index];
-    const int hue = int(accent.hsvHue() + 137 * (index - std::size(first) + 2)) % 360;
+    static constexpr QRgb darkSeries[] = {0xE9B452, 0x68D7A1, 0xDD84AF};
+    static constexpr QRgb lightSeries[] = {0xB77610, 0x1F744F, 0xC93F76};
+    const auto& others = isDark ? darkSeries : lightSeries;
+    if (index == 0) return accent;
+    if (index <= std::size(others)) return QColor(others[index - 1]);
+    const int hue = int(accent.hsvHue() + 137 * (index - std::size(others) + 1)) % 360;
     return QColor::fromHsv(hue, isDark ? 120 : 190, isDark ? 235 : 150);
 }
 
@@ -219,6 +246,18 @@ const Theme& Theme::dark() {
 const Theme& Theme::light() {
     static const Theme theme = makeLight();
     return theme;
+}
+
+const Theme& Theme::highContrast() {
+    static const Theme theme = makeHighContrast();
+    return theme;
+}
+
+const Theme& Theme::named(const QString& name) {
+    if (name == QLatin1String("dark")) return dark();
+    if (name == QLatin1String("light")) return light();
+    if (name == QLatin1String("high-contrast")) return highContrast();
+    return ofSystem();
 }
 
 const Theme& Theme::current() { return inUse ? *inUse : dark(); }

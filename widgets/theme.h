@@ -26,7 +26,8 @@ struct Theme {
     QColor error, warning, good;
     QColor floatWire, integerWire, boolWire;
 
-    /// One accent per device; GPUs beyond the second rotate the hue.
+    /// One accent per device; GPUs beyond the second rotate the hue. The first three also differ for people
+    /// who are colour-blind.
     QColor device(Device device) const;
     /// The same for text: contrast at least 4.5:1 on lane headers and cards.
     QColor deviceInk(Device device) const;
@@ -37,12 +38,17 @@ struct Theme {
     QColor wire(DType dtype) const;
     /// The colour of a module's outline and of its title, which is legible on the canvas.
     QColor frame(FrameColor color) const;
-    /// The colour of the index-th curve of a plot and of its row in a legend.
+    /// The colour of the index-th curve of a plot and of its row in a legend. The first four also differ for
+    /// people who are colour-blind; marks distinguish all of them.
     QColor series(std::size_t index) const;
     QPalette palette() const;
 
     static const Theme& dark();
     static const Theme& light();
+    /// Light text on black: contrast at least 7:1 for text, 4.5:1 for marks, 3:1 for borders.
+    static const Theme& highContrast();
+    /// "dark", "light" or "high-contrast"; any other name: the system's.
+    static const Theme& named(const QString& name);
     /// The theme in use. Changes only on the GUI thread; views repaint on QEvent::PaletteChange.
     static const Theme& current();
     /// Sets palette, fonts and style sheet of the application.

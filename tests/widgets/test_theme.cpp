@@ -7,7 +7,10 @@
 #include <QRegularExpression>
 #include <QSet>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 using namespace twb;
 
@@ -27,6 +30,58 @@ double contrast(const QColor& a, const QColor& b) {
     return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
 }
 
+using Rgb = std::array<double, 3>;
+using Matrix = std::array<Rgb, 3>;
+
+Rgb operator*(const Matrix& m, const Rgb& v) {
+    Rgb out{};
+    for (std::size_t i = 0; i < 3; ++i) out[i] = m[i][0] * v[0] + m[i][1] * v[1] + m[i][2] * v[2];
+    return out;
+}
+
+/// A colour as it is seen with a kind of colour-blindness, in OKLab. `sight` acts on linear RGB; from
+/// Machado, Oliveira and Fernandes 2009, severity 1. OKLab: Ottosson 2020.
+Rgb seen(const QColor& color, const Matrix& sight) {
+    const auto linear = [](double c) {
+        return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+    };
+    Rgb rgb = sight * Rgb{linear(color.redF()), linear(color.greenF()), linear(color.blueF())};
+    for (double& c : rgb) c = std::clamp(c, 0.0, 1.0);
+    Rgb cone = Matrix{{{0.4122214708, 0.5363325363, 0.0514459929},
+                       {0.2119034982, 0.6806995451, 0.1073969566},
+                       {0.0883024619, 0.2817188376, 0.6299787005}}} *
+               rgb;
+    for (double& c : cone) c = std::cbrt(c);
+    return Matrix{{{0.2104542553, 0.7936177850, -0.0040720468},
+                   {1.9779984951, -2.4285922050, 0.4505937099},
+                   {0.0259040371, 0.7827717662, -0.8086757660}}} *
+           cone;
+}
+
+/// The least distance of two colours, over normal sight and three kinds of colour-blindness. 0.02 is about
+/// the least difference that people see.
+double leastDistance(const std::vector<QColor>& colors) {
+    constexpr Matrix sights[] = {
+        {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}},
+        {{{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}}},
+        {{{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}}},
+        {{{1.255528, -0.076749, -0.178779},
+          {-0.078411, 0.930809, 0.147602},
+          {0.004733, 0.691367, 0.303900}}}};
+    double least = 1;
+    for (const Matrix& sight : sights)
+        for (std::size_t i = 0; i < colors.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) {
+                const Rgb a = seen(colors[i], sight);
+                const Rgb b = seen(colors[j], sight);
+                least = std::min(least, std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]));
+            }
+    return least;
+}
+
+const std::vector<std::pair<const char*, const Theme*>> kThemes{
+    {"dark", &Theme::dark()}, {"light", &Theme::light()}, {"high-contrast", &Theme::highContrast()}};
+
 } // namespace
 
 class TestTheme : public QObject {
@@ -35,21 +90,22 @@ class TestTheme : public QObject {
 private Q_SLOTS:
     void textIsLegible_data();
     void textIsLegible();
+    void highContrastIsHigher();
     void devicesAreToldApart();
+    void colourBlindUsersTellColoursApart();
     void styleSheetIsComplete();
     void applyChangesTheCurrentTheme();
 };
 
 void TestTheme::textIsLegible_data() {
-    QTest::addColumn<bool>("dark");
-    QTest::newRow("dark") << true;
-    QTest::newRow("light") << false;
+    QTest::addColumn<QString>("name");
+    for (const auto& [name, theme] : kThemes) QTest::newRow(name) << QString::fromLatin1(name);
 }
 
 void TestTheme::textIsLegible() {
-    QFETCH(bool, dark);
-    const Theme& t = dark ? Theme::dark() : Theme::light();
-    QCOMPARE(t.isDark, dark);
+    QFETCH(QString, name);
+    const Theme& t = Theme::named(name);
+    QCOMPARE(t.isDark, name != QLatin1String("light"));
     for (const QColor& ground :
          {t.window, t.panel, t.raised, t.canvas, t.laneHeader, t.cpuLane, t.cudaLane}) {
         QVERIFY(contrast(t.text, ground) >= 7);
@@ -67,8 +123,35 @@ void TestTheme::textIsLegible() {
         QVERIFY2(contrast(t.series(i), t.panel) >= 2.5, qPrintable(QString::number(i)));
 }
 
+void TestTheme::highContrastIsHigher() {
+    const Theme& t = Theme::highContrast();
+    for (const QColor& ground :
+         {t.window, t.panel, t.raised, t.canvas, t.laneHeader, t.cpuLane, t.cudaLane}) {
+        QVERIFY(contrast(t.text, ground) >= 14);
+        QVERIFY(contrast(t.secondaryText, ground) >= 7);
+        QVERIFY(contrast(t.disabledText, ground) >= 4.5);
+        QVERIFY(contrast(t.border, ground) >= 3);
+        for (const QColor& mark :
+             {t.error, t.warning, t.good, t.accent, t.floatWire, t.integerWire, t.boolWire})
+            QVERIFY(contrast(mark, ground) >= 4.5);
+    }
+}
+
+void TestTheme::colourBlindUsersTellColoursApart() {
+    for (const auto& [name, t] : kThemes) {
+        const double devices =
+            leastDistance({t->device(Device::cpu()), t->device(Device::cuda(0)), t->device(Device::cuda(1))});
+        QVERIFY2(devices >= 0.08, qPrintable(QStringLiteral("%1: %2").arg(QLatin1String(name)).arg(devices)));
+        const double series = leastDistance({t->series(0), t->series(1), t->series(2), t->series(3)});
+        QVERIFY2(series >= 0.075, qPrintable(QStringLiteral("%1: %2").arg(QLatin1String(name)).arg(series)));
+        const double wires =
+            leastDistance({t->wire(DType::f32), t->wire(DType::i64), t->wire(DType::boolean)});
+        QVERIFY2(wires >= 0.06, qPrintable(QStringLiteral("%1: %2").arg(QLatin1String(name)).arg(wires)));
+    }
+}
+
 void TestTheme::devicesAreToldApart() {
-    for (const Theme* t : {&Theme::dark(), &Theme::light()}) {
+    for (const auto& [name, t] : kThemes) {
         QSet<QRgb> seen{t->device(Device::cpu()).rgb()};
         for (int i = 0; i < 8; ++i) {
             const QRgb color = t->device(Device::cuda(i)).rgb();
@@ -82,7 +165,7 @@ void TestTheme::devicesAreToldApart() {
 
 void TestTheme::styleSheetIsComplete() {
     QApplication& app = *qobject_cast<QApplication*>(qApp);
-    for (const Theme* t : {&Theme::dark(), &Theme::light()}) {
+    for (const auto& [name, t] : kThemes) {
         Theme::apply(app, *t);
         const QString sheet = styleSheet(*t);
         QVERIFY(!sheet.contains(QLatin1Char('@'))); // all tokens were replaced

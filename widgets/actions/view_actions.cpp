@@ -85,6 +85,7 @@ void ViewActions::fillThemes(QMenu& menu) {
     const std::tuple<QString, QString, QString> choices[] = {
         {QStringLiteral("dark"), tr("&Dark"), tr("Ctrl+Alt+D")},
         {QStringLiteral("light"), tr("&Light"), tr("Ctrl+Alt+L")},
+        {QStringLiteral("high-contrast"), tr("&High contrast"), tr("Ctrl+Alt+Shift+Y")},
         {QString(), tr("&Same as system"), tr("Ctrl+Alt+Y")}};
     for (const auto& [key, text, shortcut] : choices) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), [key = key] { setTheme(key); });
@@ -96,9 +97,7 @@ void ViewActions::fillThemes(QMenu& menu) {
 }
 
 void ViewActions::setTheme(const QString& name) {
-    const Theme& theme = name == QLatin1String("dark")    ? Theme::dark()
-                         : name == QLatin1String("light") ? Theme::light()
-                                                          : Theme::ofSystem();
+    const Theme& theme = Theme::named(name);
     settings::setTheme(name);
     if (&theme != &Theme::current()) Theme::apply(*qobject_cast<QApplication*>(qApp), theme);
 }

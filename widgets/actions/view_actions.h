@@ -27,7 +27,7 @@ public:
 
     QAction* fit() const { return m_fit; }
     QAction* legend() const { return m_legend; }
-    /// "dark", "light", or empty: same as the system.
+    /// A name of Theme::named().
     static void setTheme(const QString& name);
 
 private:
