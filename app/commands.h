@@ -4,6 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string>
+#include <vector>
+
 namespace twb {
 
 /// Each adds one subcommand. A chosen subcommand runs and stores its exit code in `exit`. A twb::Error
@@ -25,7 +28,12 @@ void addOverlayCommand(CLI::App& app, ExitCode& exit);
 void addDevicesCommand(CLI::App& app, ExitCode& exit);
 void addCalibrateCommand(CLI::App& app, ExitCode& exit);
 void addOpsCommand(CLI::App& app, ExitCode& exit);
+void addManCommand(CLI::App& app, ExitCode& exit); ///< after all others, whose pages it lists
+void addCompletionCommand(CLI::App& app, ExitCode& exit);
 /// The process becomes Python's, whose exit code the command has.
 void addCaptureCommand(CLI::App& app);
+
+/// The answer to `twb __complete WORD…`, by which a shell completes a command line (completion.h).
+std::string completionLines(const CLI::App& twb, const std::vector<std::string>& words);
 
 } // namespace twb

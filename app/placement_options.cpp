@@ -17,6 +17,7 @@ void PlacementOptions::addTo(CLI::App& command, bool withRequireGpu) {
                     "Rule for an operand on another device: strict (an error, as in PyTorch), implicit (a "
                     "copy, as in TensorFlow) or guard:h2d=ACTION,d2h=ACTION,d2d=ACTION with allow, log or "
                     "disallow for each direction (as in JAX); default: the file's policy")
+        ->type_name("POLICY")
         ->check([](const std::string& text) {
             return Policy::parse(text) ? std::string()
                                        : "\"" + text +

@@ -39,7 +39,7 @@ void requireTensors(const Graph& graph, const fs::path& source, const fs::path& 
 } // namespace
 
 void ProjectOutputOptions::addTo(CLI::App& command, const std::string& doc) {
-    command.add_option("-o,--output", path, doc);
+    command.add_option("-o,--output", path, doc)->type_name("OUT.twb");
     command.add_flag("--force", force, "Allow -o to name FILE itself, which is then overwritten");
 }
 

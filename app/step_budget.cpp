@@ -62,9 +62,11 @@ std::uint64_t parseBytes(const std::string& text) {
 } // namespace
 
 void StepBudget::addTo(CLI::App& command) {
-    command.add_option("--max-syncs", syncs,
-                       "Fail if the CPU waits for a device more often than this in one iteration, "
-                       "which is a training step in a capture");
+    command
+        .add_option("--max-syncs", syncs,
+                    "Fail if the CPU waits for a device more often than this in one iteration, "
+                    "which is a training step in a capture")
+        ->type_name("N");
     command
         .add_option("--max-transfer-bytes", transferBytes,
                     "Fail if one iteration copies more than this between devices, such as 20MB")

@@ -1,6 +1,7 @@
 #include "app/exit_code.h"
 #include "app/short_waits.h"
 #include "app/usage_error.h"
+#include "app/window_options.h"
 #include "app/window_screenshot.h"
 #include "backends/cpu/host_threads.h"
 #include "core/error.h"
@@ -22,6 +23,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -72,20 +74,16 @@ int main(int argc, char** argv) {
     QGuiApplication::setDesktopFileName(
         QStringLiteral("tensor-workbench")); // desktops find the icon by this name
 
-    CLI::App parser{"Shows which device holds each tensor, and what each transfer costs."};
-    parser.name("tensor-workbench");
-    parser.set_version_flag("-v,--version", "tensor-workbench " TWB_VERSION);
-    std::vector<std::string> names;
-    parser.add_option("FILE", names,
-                      "Projects (.twb) and models (.onnx, .pt2, .twbcap) to open, each in its own window");
-    WindowScreenshot shot;
-    shot.addOptions(parser);
+    CLI::App parser;
+    WindowOptions options;
+    options.addTo(parser);
+    std::optional<WindowScreenshot> shot;
     try {
         std::vector<std::string> arguments; // last first, as CLI11 takes them; without Qt's own options
         for (const QString& argument : app.arguments().mid(1))
             arguments.insert(arguments.begin(), argument.toStdString());
         parser.parse(arguments);
-        shot.check(names.size());
+        shot.emplace(options);
     } catch (const CLI::Success& asked) {
         std::ostringstream text; // the help or the version
         parser.exit(asked, text, text);
@@ -98,7 +96,7 @@ int main(int argc, char** argv) {
         return fail(exitCodeOf(error.code()), error.what());
     }
     QStringList files;
-    for (const std::string& name : names) files << toQt(name);
+    for (const std::string& name : options.files) files << toQt(name);
 
     std::shared_ptr<const ProfileLibrary> profiles;
     try {
@@ -107,10 +105,10 @@ int main(int argc, char** argv) {
         return fail(ExitCode::fileError, error.what());
     }
     setHostThreads(settings::threads()); // before the first backend is made
-    if (shot.isWanted()) {
-        Theme::apply(app, Theme::named(shot.theme()));
+    if (shot->isWanted()) {
+        Theme::apply(app, Theme::named(toQt(options.theme)));
         MainWindow window(profiles);
-        return int(shot.take(window, files.value(0)));
+        return int(shot->take(window, files.value(0)));
     }
     Theme::apply(app, Theme::named(settings::theme()));
     const QDir data(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation));

@@ -74,6 +74,13 @@ int main(int argc, char** argv) {
         addDevicesCommand(app, exit);
         addCalibrateCommand(app, exit);
         addOpsCommand(app, exit);
+        addCompletionCommand(app, exit);
+        addManCommand(app, exit);
+        if (argc > 1 && argv[1] == std::string_view("__complete")) {
+            printResult(completionLines(app, {argv + 2, argv + argc}));
+            finishOutput();
+            return static_cast<int>(exit);
+        }
         try {
             app.parse(argumentsOf(app, argc, argv));
         } catch (const CLI::ParseError& error) {

@@ -92,7 +92,8 @@ void addCaptureCommand(CLI::App& app) {
     command->add_option("--steps", options->steps, "Record the steps A to B-1 only, counted from 0")
         ->type_name("A:B")
         ->check(refusalOfSteps);
-    command->add_option("-o,--output", options->output, "Capture to write; default: SCRIPT.twbcap here");
+    command->add_option("-o,--output", options->output, "Capture to write; default: SCRIPT.twbcap here")
+        ->type_name("OUT.twbcap");
     command->add_option("--python", options->python, "Interpreter that has PyTorch")
         ->type_name("PATH")
         ->capture_default_str();

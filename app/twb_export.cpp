@@ -54,7 +54,7 @@ void addExportCommand(CLI::App& app, ExitCode& exit) {
         ->required()
         ->check(CLI::IsMember({"onnx", "pytorch", "dot"}))
         ->type_name("FORMAT");
-    command->add_option("-o,--output", options->output, "Output file")->required();
+    command->add_option("-o,--output", options->output, "Output file")->type_name("OUT")->required();
     addAllowOutside(*command, options->allowOutside);
     command->callback([options, &exit] { exit = write(*options); });
 }

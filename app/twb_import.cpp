@@ -112,7 +112,9 @@ void addImportCommand(CLI::App& app, ExitCode& exit) {
         ->add_option("MODEL", options->model,
                      "The model (.onnx), the program of torch.export (.pt2) or the capture (.twbcap)")
         ->required();
-    command->add_option("-o,--output", options->project, "Project to write (.twb)")->required();
+    command->add_option("-o,--output", options->project, "Project to write")
+        ->type_name("OUT.twb")
+        ->required();
     command->add_option("--dim", options->dimensions, "Size of a symbolic dimension; default: 1")
         ->type_name("NAME=SIZE")
         ->allow_extra_args(false);

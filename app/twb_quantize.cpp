@@ -182,7 +182,7 @@ void addQuantizeCommand(CLI::App& app, ExitCode& exit) {
             "Folder of samples: .npz files with an array per input, or folders with a file INPUT.npy per "
             "input; if the graph has one input, also .npy files")
         ->type_name("DIR");
-    command->add_option("--to", options->to, "int8 or bf16; default: int8")
+    command->add_option("--to", options->to, "Dtype of products and convolutions; default: int8")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"int8", "bf16"}));
     command->add_flag("--per-tensor", options->perTensor,

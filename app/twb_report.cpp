@@ -24,7 +24,7 @@ void addReportCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<ReportOptions>();
     CLI::App* command = app.add_subcommand("report", "Convert a report to one HTML page");
     command->add_option("FILE", options->report, "A report of `twb run --report` (.json)")->required();
-    command->add_option("-o,--output", options->output, "Page to write (.html)")->required();
+    command->add_option("-o,--output", options->output, "Page to write")->type_name("OUT.html")->required();
     command->callback([options, &exit] {
         FileClaims claims;
         claims.read(options->report, "FILE");

@@ -16,6 +16,7 @@
 #include "training/trainer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -397,6 +398,8 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     const auto options = std::make_shared<TrainCommand>();
     CLI::App* command = app.add_subcommand("train", "Train the parameters of a graph, with a line per epoch");
     command->add_option("FILE", options->file, "Project file (.twb)")->required();
+    std::vector<std::string_view> optimizers;
+    for (const OptimizerName& optimizer : optimizerNames()) optimizers.push_back(optimizer.name);
     command
         ->add_option("--epochs", options->epochs, "Epochs in total, with those before --resume; default: 10")
         ->type_name("N")
@@ -412,10 +415,8 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
                      "its weights")
         ->type_name("NODE,…")
         ->delimiter(',');
-    command
-        ->add_option("--optimizer", options->optimizer,
-                     "sgd, adam, adamw, rmsprop, adagrad or lion; default: adamw")
-        ->type_name("NAME");
+    command->add_option("--optimizer", options->optimizer, "Rule that updates the parameters; default: adamw")
+        ->type_name(fmt::format("NAME:{{{}}}", fmt::join(optimizers, ",")));
     command
         ->add_option("--lr", options->rate,
                      "Learning rate; default: the file's, else 0.01 for sgd, rmsprop and adagrad, 0.001 for "
@@ -424,10 +425,7 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--momentum", options->momentum, "Momentum of sgd or rmsprop")->type_name("M");
     command->add_option("--weight-decay", options->weightDecay, "Weight decay")->type_name("W");
     command->add_flag("--nesterov", options->nesterov, "Nesterov momentum of sgd; needs --momentum");
-    command
-        ->add_option(
-            "--schedule", options->schedule,
-            "Schedule of the learning rate: constant, step, exponential, cosine, one_cycle or plateau")
+    command->add_option("--schedule", options->schedule, "Schedule of the learning rate")
         ->type_name("NAME")
         ->check(CLI::IsMember({"constant", "step", "exponential", "cosine", "one_cycle", "plateau"}));
     command->add_option("--warmup", options->warmup, "Steps of linear warm-up")->type_name("N");
@@ -470,9 +468,8 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
         ->needs(checkpoints);
     command->add_flag("--resume", options->resume, "Continue from the last checkpoint")->needs(checkpoints);
     command
-        ->add_option(
-            "--early-stop", options->stopOn,
-            "Stop when this metric has not improved for --patience epochs: loss, validation-loss or accuracy")
+        ->add_option("--early-stop", options->stopOn,
+                     "Stop when this metric has not improved for --patience epochs")
         ->type_name("METRIC")
         ->check(CLI::IsMember({"loss", "validation-loss", "accuracy"}));
     command

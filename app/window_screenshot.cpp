@@ -13,11 +13,11 @@
 #include <QPixmap>
 #include <QRegularExpression>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -38,41 +38,19 @@ void settle() {
 
 } // namespace
 
-void WindowScreenshot::addOptions(CLI::App& parser) {
-    parser
-        .add_option("--screenshot", m_out,
-                    "Open FILE, or the start page, write a picture of the window, and exit")
-        ->type_name("OUT.png");
-    parser.add_option("--size", m_sizeText, "Size of the picture")->type_name("WxH")->capture_default_str();
-    parser.add_option("--theme", m_theme, "Theme of the picture")
-        ->check(CLI::IsMember({"dark", "light", "high-contrast"}))
-        ->type_name("THEME")
-        ->capture_default_str();
-    parser.add_option("--run", m_iterations, "Run this many iterations before the picture is taken")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
-        ->type_name("N");
-    parser.add_option("--select", m_select, "Select this node")->type_name("NODE");
-    parser
-        .add_option(
-            "--tab", m_tab,
-            "Show this panel: transfers, timeline, memory, problems, log, nodes, history, training or "
-            "breakpoints")
-        ->type_name("TAB");
-}
-
-void WindowScreenshot::check(std::size_t files) {
+WindowScreenshot::WindowScreenshot(WindowOptions options) : m_options(std::move(options)) {
     static const QRegularExpression size(QStringLiteral("^(\\d{1,5})x(\\d{1,5})$"));
-    const auto match = size.match(toQt(m_sizeText));
+    const auto match = size.match(toQt(m_options.size));
     m_size = {match.captured(1).toInt(), match.captured(2).toInt()};
     if (m_size.width() < kLeast || m_size.height() < kLeast || m_size.width() > kMost ||
         m_size.height() > kMost)
         throw Error(
             ErrorCode::invalidArgument,
             fmt::format("--size must be a width and a height from {} to {}, such as 1600x1000, not {}",
-                        kLeast, kMost, m_sizeText));
-    if (isWanted() && files > 1)
+                        kLeast, kMost, m_options.size));
+    if (isWanted() && m_options.files.size() > 1)
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("--screenshot takes one file, but got {}", files));
+                    fmt::format("--screenshot takes one file, but got {}", m_options.files.size()));
 }
 
 void WindowScreenshot::claimPicture(MainWindow& window, const QString& file) const {
@@ -81,13 +59,13 @@ void WindowScreenshot::claimPicture(MainWindow& window, const QString& file) con
         claims.read(file.toStdString(), "FILE");
         claims.readGraph(window.document().graph(), window.document().folder().toStdString());
     }
-    claims.write(m_out, "--screenshot");
+    claims.write(m_options.screenshot, "--screenshot");
 }
 
 ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
     QObject::connect(&window.runs(), &RunController::refused, &window,
                      [&](const QString& sentence) { say(file + QStringLiteral(": ") + sentence); });
-    window.runs().run(*m_iterations);
+    window.runs().run(*m_options.iterations);
     if (!window.runs().isRunning()) {
         for (const Diagnostic& problem : window.document().analysis().diagnostics)
             if (problem.severity == Severity::error) say(toQt(problem.message));
@@ -102,8 +80,8 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
 }
 
 bool WindowScreenshot::save(MainWindow& window) const {
-    if (window.grab().save(toQt(m_out), "PNG")) return true;
-    say(tr("%1 cannot be written").arg(toQt(m_out)));
+    if (window.grab().save(toQt(m_options.screenshot), "PNG")) return true;
+    say(tr("%1 cannot be written").arg(toQt(m_options.screenshot)));
     return false;
 }
 
@@ -129,16 +107,16 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
                            [](const ProjectCard* card) { return !card->isDrawn(); }));
         return save(window) ? ExitCode::fine : ExitCode::fileError;
     }
-    if (!m_tab.empty() && !window.bottom().showPage(toQt(m_tab))) {
+    if (!m_options.tab.empty() && !window.bottom().showPage(toQt(m_options.tab))) {
         say(tr("unknown panel %1; the panels are %2")
-                .arg(toQt(m_tab), window.bottom().keys().join(QStringLiteral(", "))));
+                .arg(toQt(m_options.tab), window.bottom().keys().join(QStringLiteral(", "))));
         return ExitCode::wrongUsage;
     }
     settle();
     ExitCode exit = ExitCode::fine;
-    if (m_iterations) exit = run(window, file);
-    if (!m_select.empty() && !window.selectNode(toQt(m_select))) {
-        say(tr("%1 must be the name of exactly one node").arg(toQt(m_select)));
+    if (m_options.iterations) exit = run(window, file);
+    if (!m_options.select.empty() && !window.selectNode(toQt(m_options.select))) {
+        say(tr("%1 must be the name of exactly one node").arg(toQt(m_options.select)));
         return ExitCode::wrongUsage;
     }
     settle();

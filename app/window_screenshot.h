@@ -1,18 +1,10 @@
 #pragma once
 
 #include "app/exit_code.h"
+#include "app/window_options.h"
 
 #include <QSize>
 #include <QString>
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-
-namespace CLI {
-class App;
-}
 
 namespace twb {
 
@@ -21,15 +13,12 @@ class MainWindow;
 /// `--screenshot`: renders the window off screen, optionally after a run, and writes a PNG.
 class WindowScreenshot {
 public:
-    void addOptions(CLI::App& parser);
-    /// Call after the command line was parsed. Throws Error(invalidArgument) for options that do not fit each
-    /// other or the number of files.
-    void check(std::size_t files);
-    bool isWanted() const { return !m_out.empty(); }
+    /// Throws Error(invalidArgument) for options that do not fit each other or the number of files.
+    explicit WindowScreenshot(WindowOptions options);
+    bool isWanted() const { return !m_options.screenshot.empty(); }
     /// Opens `file` in the window (empty: shows the start page), runs it, and writes the picture after the
     /// run. A picture that would replace a file of the graph is refused. Messages go to stderr.
     ExitCode take(MainWindow& window, const QString& file) const;
-    QString theme() const { return QString::fromStdString(m_theme); } ///< a name of Theme::named()
 
 private:
     /// Runs the graph and reports errors.
@@ -38,13 +27,8 @@ private:
     void claimPicture(MainWindow& window, const QString& file) const;
     bool save(MainWindow& window) const;
 
-    std::string m_out;
-    std::string m_sizeText = "1600x1000";
+    WindowOptions m_options;
     QSize m_size;
-    std::string m_theme = "dark";
-    std::optional<std::int64_t> m_iterations;
-    std::string m_select;
-    std::string m_tab;
 };
 
 } // namespace twb
