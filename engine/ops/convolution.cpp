@@ -2,9 +2,9 @@
 
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/low_precision.h"
+#include "ops/convolution_gradient.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
-#include "ops/gradient.h"
 #include "ops/schema.h"
 #include "ops/sliding_window.h"
 
@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <type_traits>
 
 namespace twb {
@@ -217,15 +216,6 @@ void convTransposeKernel(const KernelContext& ctx) {
     });
 }
 
-AttributeSpec groupAttribute() {
-    AttributeSpec spec = integerAttribute(
-        "group", 1,
-        "Number of groups of channels; each group of output channels reads its own input channels only");
-    spec.minimum = 1;
-    spec.maximum = static_cast<double>(kMaxWindowSize);
-    return spec;
-}
-
 std::vector<AttributeSpec> convolutionAttributes() {
     std::vector<AttributeSpec> attributes{
         kernelAttribute(false, "Sizes of the kernel; absent: the sizes of the weight")};
@@ -404,96 +394,6 @@ Op makeConvolution(std::string name, int opset, std::string doc, std::string for
     return op;
 }
 
-/// The window of a convolution as attributes of Conv, with pads instead of auto_pad, and the output_padding
-/// with which ConvTranspose reaches the sizes of the image.
-struct Sliding {
-    explicit Sliding(const Window& window) {
-        for (const WindowAxis& axis : window.axes) {
-            const std::int64_t reach = axis.dilation * (axis.kernel - 1) + 1 + (axis.out - 1) * axis.stride;
-            const std::int64_t after = std::max<std::int64_t>(reach - axis.in - axis.padBegin, 0);
-            kernel.push_back(axis.kernel);
-            strides.push_back(axis.stride);
-            dilations.push_back(axis.dilation);
-            before.push_back(axis.padBegin);
-            pads.push_back(after);
-            beyond.push_back(axis.in + axis.padBegin + after - reach);
-        }
-        pads.insert(pads.begin(), before.begin(), before.end());
-    }
-    std::vector<std::int64_t> kernel, strides, dilations, before, pads, beyond;
-};
-
-/// The gradient of a convolution's weight, from its image and from the gradient of its result: a convolution
-/// of the image with the gradient as the kernel, where batch and channels change places, and strides and
-/// dilations too.
-GraphTensor weightGradient(GradientContext& g, GraphTensor image, GraphTensor result,
-                           const Sliding& sliding) {
-    const std::int64_t groups = groupsOf(g.attributes());
-    const Shape& shape = image.shape();
-    const int rank = shape.rank();
-    std::vector<std::int64_t> swapped(static_cast<std::size_t>(rank));
-    std::iota(swapped.begin(), swapped.end(), 0);
-    std::swap(swapped[0], swapped[1]);
-    const std::int64_t ofGroup = shape[1] / groups;
-    std::vector<std::int64_t> apart{shape[0], groups, ofGroup};
-    std::vector<std::int64_t> together{ofGroup, groups * shape[0]};
-    std::vector<std::int64_t> order{2, 1, 0};
-    for (int axis = 2; axis < rank; ++axis) {
-        apart.push_back(shape[axis]);
-        together.push_back(shape[axis]);
-        order.push_back(axis + 1);
-    }
-    const GraphTensor batches =
-        groups == 1 ? transpose(image, swapped)
-                    : reshape(transpose(reshape(image, Shape(apart)), order), Shape(std::move(together)));
-    GraphTensor out = apply("Conv", {batches, transpose(result, swapped)},
-                            {{"strides", sliding.dilations},
-                             {"dilations", sliding.strides},
-                             {"pads", sliding.pads},
-                             {"group", groups}});
-    for (int axis = 2; axis < rank; ++axis) { // positions that the forward window does not reach
-        const std::int64_t size = sliding.kernel[static_cast<std::size_t>(axis - 2)];
-        if (out.shape()[axis] > size) out = slice(out, axis, 0, size);
-    }
-    return transpose(out, swapped);
-}
-
-void giveBias(GradientContext& g) {
-    if (!g.isWanted(2)) return;
-    std::vector<std::int64_t> axes{0};
-    for (int axis = 2; axis < g.gradient().shape().rank(); ++axis) axes.push_back(axis);
-    g.give(2, reshape(sumOver(g.gradient(), axes), g.input(2).shape()));
-}
-
-void convGradient(GradientContext& g) {
-    const GraphTensor dy = g.gradient();
-    const Sliding sliding(
-        slidingWindow(g.attributes(), g.input(0).shape(), spatialSizes(g.input(1).shape())));
-    if (g.isWanted(0))
-        g.give(0, apply("ConvTranspose", {dy, g.input(1)},
-                        {{"strides", sliding.strides},
-                         {"dilations", sliding.dilations},
-                         {"pads", sliding.pads},
-                         {"output_padding", sliding.beyond},
-                         {"group", groupsOf(g.attributes())}}));
-    if (g.isWanted(1)) g.give(1, weightGradient(g, g.input(0), dy, sliding));
-    giveBias(g);
-}
-
-void convTransposeGradient(GradientContext& g) {
-    const GraphTensor dy = g.gradient();
-    const Sliding sliding(
-        transposedWindow(g.attributes(), g.input(0).shape(), spatialSizes(g.input(1).shape())));
-    if (g.isWanted(0))
-        g.give(0, apply("Conv", {dy, g.input(1)},
-                        {{"strides", sliding.strides},
-                         {"dilations", sliding.dilations},
-                         {"pads", sliding.pads},
-                         {"group", groupsOf(g.attributes())}}));
-    if (g.isWanted(1)) g.give(1, weightGradient(g, dy, g.input(0), sliding));
-    giveBias(g);
-}
-
 } // namespace
 
 void addConvolutions(std::vector<Op>& table) {
@@ -532,6 +432,8 @@ void addConvolutions(std::vector<Op>& table) {
     transpose.kernel = viaFloat<convTransposeKernel>;
     transpose.gradient = convTransposeGradient;
     table.push_back(std::move(transpose));
+
+    table.push_back(convWeightGrad());
 
     Op integer = makeConvolution("ConvInteger", 10, "Convolution of 8-bit integers, summed in 32 bits",
                                  "y = (w − w_zero_point) ∗ (x − x_zero_point)");

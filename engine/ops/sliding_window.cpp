@@ -83,6 +83,15 @@ std::vector<AttributeSpec> slidingAttributes() {
                         "odd padding element goes to the end (UPPER) or the beginning (LOWER)")};
 }
 
+AttributeSpec groupAttribute() {
+    AttributeSpec spec = integerAttribute(
+        "group", 1,
+        "Number of groups of channels; each group of output channels reads its own input channels only");
+    spec.minimum = 1;
+    spec.maximum = static_cast<double>(kMaxWindowSize);
+    return spec;
+}
+
 Window slidingWindow(const Attributes& attributes, const Shape& in, const std::vector<std::int64_t>& kernel) {
     const auto rank = static_cast<std::size_t>(std::max(in.rank() - 2, 0));
     if (kernel.size() != rank)

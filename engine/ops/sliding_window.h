@@ -17,6 +17,8 @@ inline constexpr std::int64_t kMaxWindowSize = (std::int64_t{1} << 31) - 1;
 AttributeSpec kernelAttribute(bool required, std::string doc);
 /// strides, pads, dilations, auto_pad.
 std::vector<AttributeSpec> slidingAttributes();
+/// group: of convolutions.
+AttributeSpec groupAttribute();
 
 /// The window of a node over the spatial axes of `in` (from the third axis on), with the kernel sizes
 /// `kernel`. If a size is kUnknownDim, so is the number of positions. Throws InferError if an attribute has a

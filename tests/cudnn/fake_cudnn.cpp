@@ -188,6 +188,11 @@ int cudnnGetConvolutionBackwardDataAlgorithm_v7(void*, void*, void*, void*, void
     return offer(wanted, count, times);
 }
 
+int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void*, void*, void*, void*, void*, int wanted, int* count,
+                                                  AlgorithmTime* times) {
+    return offer(wanted, count, times);
+}
+
 int cudnnConvolutionForward(void*, const void* alpha, void* xOf, const void* x, void* wOf, const void* w,
                             void* window, int algorithm, void* memory, std::size_t bytes, const void* beta,
                             void* yOf, void* y) {
@@ -227,6 +232,27 @@ int cudnnConvolutionBackwardData(void*, const void* alpha, void* wOf, const void
             static_cast<T*>(dx)[a] += static_cast<const T*>(dy)[c] * static_cast<const T*>(w)[b];
         });
         if (algorithm == kAnyOrder) static_cast<T*>(dx)[0] += 1;
+    });
+}
+
+int cudnnConvolutionBackwardFilter(void*, const void* alpha, void* xOf, const void* x, void* dyOf,
+                                   const void* dy, void* window, int algorithm, void* memory,
+                                   std::size_t bytes, const void* beta, void* dwOf, void* dw) {
+    const Tensor& in = *static_cast<Tensor*>(xOf);
+    const Tensor& filter = *static_cast<Tensor*>(dwOf);
+    const Tensor& out = *static_cast<Tensor*>(dyOf);
+    const Window& slid = *static_cast<Window*>(window);
+    if (!fits(in, filter, slid, out) || !isPlain(in.type, alpha, beta) ||
+        !hasMemory(algorithm, memory, bytes))
+        return kBadParam;
+    ++counts.weightGradients;
+    return withType(in.type, [&](auto zero) {
+        using T = decltype(zero);
+        clear(filter, static_cast<T*>(dw));
+        forEachProduct(in, filter, slid, out, [&](std::int64_t a, std::int64_t b, std::int64_t c) {
+            static_cast<T*>(dw)[b] += static_cast<const T*>(dy)[c] * static_cast<const T*>(x)[a];
+        });
+        if (algorithm == kAnyOrder) static_cast<T*>(dw)[0] += 1;
     });
 }
 

@@ -41,6 +41,7 @@ private Q_SLOTS:
         QTest::addColumn<QString>("opName");
         QTest::newRow("Conv") << "Conv";
         QTest::newRow("ConvTranspose") << "ConvTranspose";
+        QTest::newRow("ConvWeightGrad") << "ConvWeightGrad";
     }
 
     void agreesWithCpu() {
@@ -63,9 +64,13 @@ private Q_SLOTS:
         // Most cases use the library; cases with other padding at the end, or without elements, do not.
         const fake::CudnnCounts after = fake::cudnnCounts();
         const int its = opName == QLatin1String("Conv") ? after.forward - before.forward
-                                                        : after.transposed - before.transposed;
+                        : opName == QLatin1String("ConvTranspose")
+                            ? after.transposed - before.transposed
+                            : after.weightGradients - before.weightGradients;
         QVERIFY2(its > 60, qPrintable(QString::number(its)));
-        QCOMPARE(after.forward - before.forward + after.transposed - before.transposed, its);
+        QCOMPARE(after.forward - before.forward + after.transposed - before.transposed +
+                     after.weightGradients - before.weightGradients,
+                 its);
     }
 
     void oneAndThreeAxesAgreeWithCpu() {

@@ -114,6 +114,26 @@ std::vector<double> spread(const Setting& s, const Sizes& z, const std::vector<d
     return y;
 }
 
+/// The gradient of w, from x and the gradient of the result.
+std::vector<double> weightGradient(const Setting& s, const Sizes& z, const std::vector<double>& x,
+                                   const std::vector<double>& dy) {
+    const std::int64_t in = productOf(z.in);
+    const std::int64_t out = productOf(z.out);
+    const std::int64_t taps = productOf(s.kernel);
+    const std::int64_t results = s.groups * z.outChannels;
+    std::vector<double> dw(static_cast<std::size_t>(results * z.inChannels * taps), 0);
+    for (std::int64_t n = 0; n < z.batch; ++n)
+        for (std::int64_t m = 0; m < results; ++m)
+            for (std::int64_t c = 0; c < z.inChannels; ++c)
+                overWindow(s, z.in, z.out, [&](std::int64_t o, std::int64_t t, std::int64_t element) {
+                    const std::int64_t plane = (n * s.groups + m / z.outChannels) * z.inChannels + c;
+                    dw[static_cast<std::size_t>((m * z.inChannels + c) * taps + t)] +=
+                        dy[static_cast<std::size_t>((n * results + m) * out + o)] *
+                        x[static_cast<std::size_t>(plane * in + element)];
+                });
+    return dw;
+}
+
 Shape planes(std::int64_t batch, std::int64_t channels, const Integers& sizes) {
     Integers dims{batch, channels};
     dims.insert(dims.end(), sizes.begin(), sizes.end());
@@ -156,6 +176,8 @@ private Q_SLOTS:
     void conv();
     void transpose_data() { conv_data(); }
     void transpose();
+    void weightGradients_data() { conv_data(); }
+    void weightGradients();
     void largeOnes();
     void constantWeightsArePackedOnce();
     void causal();
@@ -239,6 +261,28 @@ void TestConvolution::transpose() {
     }
 }
 
+void TestConvolution::weightGradients() {
+    QFETCH(int, dtype);
+    QFETCH(int, rank);
+    const auto type = static_cast<DType>(dtype);
+    Dice dice(54);
+    for (int round = 0; round < (rank > 3 ? 10 : 60); ++round) {
+        Setting s;
+        Sizes z;
+        throwDice(dice, rank, s, z);
+        const Tensor x = dice.tensor(type, planes(z.batch, s.groups * z.inChannels, z.in), -1, 1);
+        const Tensor dy = dice.tensor(type, planes(z.batch, s.groups * z.outChannels, z.out), -1, 1);
+        Attributes attributes = s.attributes();
+        attributes.set("kernel_shape", s.kernel);
+        const Tensor dw =
+            runOp("ConvWeightGrad", attributes, {inLayout(dy, dice.layout()), inLayout(x, dice.layout())})[0];
+        const QString wrong = difference(dw, planes(s.groups * z.outChannels, z.inChannels, s.kernel),
+                                         weightGradient(s, z, valuesOf(x), valuesOf(dy)),
+                                         forDepth("ConvWeightGrad", z.batch * productOf(z.out)));
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+}
+
 /// Sizes that occur in networks, for both of the ways in which oneDNN is called.
 void TestConvolution::largeOnes() {
     Dice dice(53);
@@ -263,6 +307,13 @@ void TestConvolution::largeOnes() {
                                                  forDepth("Conv", c.channels * c.kernel * c.kernel));
                 QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
             }
+            const Tensor dy = dice.tensor(type, planes(1, c.groups * c.results, z.out), -1, 1);
+            Attributes attributes = s.attributes();
+            attributes.set("kernel_shape", s.kernel);
+            const QString wrong = difference(runOp("ConvWeightGrad", attributes, {dy, x})[0], w.shape(),
+                                             weightGradient(s, z, valuesOf(x), valuesOf(dy)),
+                                             forDepth("ConvWeightGrad", out * out));
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
         }
 }
 
@@ -438,6 +489,11 @@ void TestConvolution::empty() {
         QCOMPARE(runOp("ConvTranspose", {}, {none({0, 3, 5, 5}), w})[0].shape(), (Shape{0, 2, 6, 6}));
         const Tensor spread = runOp("ConvTranspose", {}, {none({1, 0, 1, 1}), none({0, 3, 1, 1}), bias})[0];
         QCOMPARE(valuesOf(spread), (std::vector<double>{1, 2, 3}));
+        // Without images, the gradient is 0.
+        const Tensor dw = runOp("ConvWeightGrad", {{"kernel_shape", Integers{1, 2}}},
+                                {none({0, 2, 3, 3}), none({0, 1, 3, 4})})[0];
+        QCOMPARE(dw.shape(), (Shape{2, 1, 1, 2}));
+        QCOMPARE(valuesOf(dw), std::vector<double>(4, 0));
     }
 }
 
@@ -447,6 +503,11 @@ void TestConvolution::infers() {
     QCOMPARE(inferTypes("Conv", {}, {x, w})[0].shape, (Shape{kUnknownDim, 8, kUnknownDim, 30}));
     QCOMPARE(inferTypes("ConvTranspose", {}, {{DType::f32, {kUnknownDim, 8, kUnknownDim, 4}}, w})[0].shape,
              (Shape{kUnknownDim, 3, kUnknownDim, 6}));
+    const TensorType dy{DType::f32, {kUnknownDim, 8, 4, 15}};
+    QCOMPARE(inferTypes("ConvWeightGrad", {{"kernel_shape", Integers{3, 3}}, {"strides", Integers{2, 2}}},
+                        {dy, x})[0]
+                 .shape,
+             (Shape{8, 3, 3, 3}));
 }
 
 void TestConvolution::refuses_data() {
@@ -483,6 +544,15 @@ void TestConvolution::refuses_data() {
         "output padding must be smaller than either stride or dilation");
     row("padded away", "ConvTranspose", {{"pads", Integers{9, 0, 9, 0}}}, "1 6 8 8", "6 3 3 3",
         "removes more");
+    // The gradient of the result and the image.
+    const Attributes three{{"kernel_shape", Integers{3, 3}}, {"group", std::int64_t{2}}};
+    row("gradient", "ConvWeightGrad", three, "1 4 5 6", "1 4 8 8",
+        "shape-mismatch: the gradient of a convolution's result must have its shape [1, 4, 6, 6], but has "
+        "shape [1, 4, 5, 6]");
+    row("gradient groups", "ConvWeightGrad", three, "1 3 6 6", "1 4 8 8",
+        "dY has 3 channels, which 2 groups cannot share equally");
+    row("image groups", "ConvWeightGrad", three, "1 4 6 6", "1 5 8 8",
+        "X has 5 channels, which 2 groups cannot share equally");
 }
 
 void TestConvolution::refuses() {

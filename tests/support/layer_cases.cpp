@@ -52,6 +52,20 @@ Case convolution(Dice& dice, const Op& op, DType dtype) {
     return out;
 }
 
+Case weightGradient(Dice& dice, const Op&, DType dtype) {
+    using List = std::vector<std::int64_t>;
+    const std::int64_t groups = dice.integer(1, 2);
+    const List kernel{dice.integer(1, 3), dice.integer(1, 2)};
+    const List strides{dice.integer(1, 2), 1};
+    const List pads{dice.integer(0, 1), 0, dice.integer(0, 1), 0};
+    const Shape x{dice.integer(1, 3), groups * dice.integer(1, 3), 4, 5};
+    return {{{"kernel_shape", kernel}, {"group", groups}, {"strides", strides}, {"pads", pads}},
+            {some(dice, dtype,
+                  Shape{x[0], 2 * groups, (4 + pads[0] + pads[2] - kernel[0]) / strides[0] + 1,
+                        5 - kernel[1] + 1}),
+             some(dice, dtype, x)}};
+}
+
 Case matMul(Dice& dice, const Op&, DType dtype) {
     const std::int64_t k = dice.integer(0, 5);
     const Shape batch = dice.shape(2, 3);
@@ -300,6 +314,7 @@ const CaseMakers& layerCases() {
         {"CausalConvWithState", causalConvolution},
         {"Conv", convolution},
         {"ConvTranspose", convolution},
+        {"ConvWeightGrad", weightGradient},
         {"DequantizeLinear", quantize},
         {"Det", stackOfSquares},
         {"Dropout", dropout},

@@ -65,6 +65,25 @@ void transposedByFolding(const Convolution& s, const T* x, const T* w, const T* 
         }
 }
 
+template <class T> void weightsByUnfolding(const Convolution& s, const T* x, const T* dy, T* dw) {
+    const std::int64_t in = s.window.inCount();
+    const std::int64_t out = s.window.outCount();
+    const std::int64_t depth = s.inChannels * s.window.tapCount();
+    std::fill_n(dw, s.groups * s.outChannels * depth, T{0});
+    if (out == 0) return;
+    const bool direct = unfoldsToItself(s.window);
+    const Tensor columns = Tensor::onHost({dtypeOf<T>(), Shape{direct ? 0 : depth * out}});
+    T* const unfolded = static_cast<T*>(columns.data());
+    for (std::int64_t n = 0; n < s.batch; ++n)
+        for (std::int64_t g = 0; g < s.groups; ++g) {
+            const T* const planes = x + (n * s.groups + g) * s.inChannels * in;
+            if (!direct) unfold(s.window, s.inChannels, planes, unfolded);
+            gemm<T>(s.outChannels, depth, out, T{1},
+                    {dy + (n * s.groups + g) * s.outChannels * out, out, false},
+                    {direct ? planes : unfolded, out, true}, T{1}, dw + g * s.outChannels * depth, depth);
+        }
+}
+
 /// Empty products do not need a library.
 bool isEmpty(const Convolution& s) {
     return s.batch * s.groups * s.inChannels * s.outChannels == 0 || s.window.inCount() == 0 ||
@@ -121,6 +140,15 @@ void convolveTransposed(const Convolution& s, const float* x, const float* w, co
 void convolveTransposed(const Convolution& s, const double* x, const double* w, const double* bias,
                         double* y) {
     transposedByFolding(s, x, w, bias, y);
+}
+
+void convolutionWeights(const Convolution& s, const float* x, const float* dy, float* dw) {
+    if (!isEmpty(s) && onednn::convolutionWeights(s, x, dy, dw)) return;
+    weightsByUnfolding(s, x, dy, dw);
+}
+
+void convolutionWeights(const Convolution& s, const double* x, const double* dy, double* dw) {
+    weightsByUnfolding(s, x, dy, dw);
 }
 
 } // namespace twb

@@ -101,4 +101,8 @@ void convolveTransposed(const Convolution& sizes, const float* x, const float* w
 void convolveTransposed(const Convolution& sizes, const double* x, const double* w, const double* bias,
                         double* y);
 
+/// The gradient of w, from x and the gradient of y. float uses oneDNN if it has a primitive for the sizes.
+void convolutionWeights(const Convolution& sizes, const float* x, const float* dy, float* dw);
+void convolutionWeights(const Convolution& sizes, const double* x, const double* dy, double* dw);
+
 } // namespace twb

@@ -20,6 +20,8 @@ std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& sizes);
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
                         float* y);
 
+bool convolutionWeights(const Convolution& sizes, const float* x, const float* dy, float* dw);
+
 /// Whether a mean counts the padding's elements.
 enum class Pooling : std::uint8_t { max, average, averageWithPadding };
 /// x and y are both row-major or both channels-last. Also false for the maximum of a tensor with NaN or −∞,

@@ -2,6 +2,7 @@
 #include "backends/cuda/kernels/convert.h"
 #include "backends/cuda/kernels/convolution_end.h"
 #include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/fill.h"
 #include "backends/cuda/kernels/native_convolution.h"
 #include "backends/cuda/kernels/pointwise.h"
 #include "backends/cuda/kernels/unfold.h"
@@ -20,9 +21,9 @@ struct Sizes {
     Window window;
     std::int64_t batch, groups, inChannels, outChannels;
 
-    Sizes(Window slid, const KernelCall& call)
-        : window(std::move(slid)), batch(call.inputs[0].shape[0]), groups(call.attributes.integer("group")),
-          inChannels(call.inputs[1].shape[1]), outChannels(call.inputs[1].shape[0] / groups) {}
+    Sizes(Window slid, const Attributes& attributes, const Shape& x, const Shape& w)
+        : window(std::move(slid)), batch(x[0]), groups(attributes.integer("group")), inChannels(w[1]),
+          outChannels(w[0] / groups) {}
     std::int64_t depth() const { return inChannels * window.tapCount(); }
 };
 
@@ -59,6 +60,23 @@ template <class T, class Slide> struct ConvolveDepthwise {
     }
 };
 
+/// Unfolds some images of x into columns; `from` is the first one's address.
+void unfoldImages(Queue& queue, const Sizes& s, const TensorView& x, const void* from, std::int64_t images,
+                  const Scratch& columns) {
+    withBits(x.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        const std::int64_t outs = s.window.outCount();
+        const std::int64_t total = images * s.groups * s.depth() * outs;
+        withWindow(s.window, x.strides.data() + 2, [&](const auto& slide) {
+            forEach(queue, total,
+                    Unfold<T, std::decay_t<decltype(slide)>>{
+                        slide, static_cast<const T*>(from), columns.as<T>(), Divide(outs, total),
+                        Divide(s.window.tapCount(), total), Divide(x.shape[1], total), x.strides[0],
+                        x.strides[1]});
+        });
+    });
+}
+
 void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorView& x, const DenseView& w) {
     const TensorView& y = call.outputs[0];
     const std::int64_t outs = s.window.outCount();
@@ -78,18 +96,7 @@ void convolveByUnfolding(const KernelCall& call, const Sizes& s, const TensorVie
     for (std::int64_t first = 0; first < s.batch; first += images) {
         const std::int64_t count = std::min(images, s.batch - first);
         const void* const from = at(x.data, first * x.strides[0], x.dtype);
-        if (!isDirect)
-            withBits(y.dtype, [&](auto zero) {
-                using T = decltype(zero);
-                const std::int64_t total = count * ofImage;
-                withWindow(s.window, x.strides.data() + 2, [&](const auto& slide) {
-                    forEach(call.queue, total,
-                            Unfold<T, std::decay_t<decltype(slide)>>{
-                                slide, static_cast<const T*>(from), columns.as<T>(), Divide(outs, total),
-                                Divide(s.window.tapCount(), total), Divide(x.shape[1], total), x.strides[0],
-                                x.strides[1]});
-                });
-            });
+        if (!isDirect) unfoldImages(call.queue, s, x, from, count, columns);
         product.a = {w.view().data, depth, false, 0};
         product.b = {isDirect ? from : columns.data(), outs, false, 0};
         product.c = const_cast<void*>(at(y.data, first * s.groups * s.outChannels * outs, y.dtype));
@@ -122,11 +129,12 @@ void convTransposeKernel(const KernelCall& call) {
     const TensorView& y = call.outputs[0];
     if (y.elementCount() == 0) return;
     const Sizes s(transposedWindow(call.attributes, call.inputs[0].shape, spatialSizes(call.inputs[1].shape)),
-                  call);
+                  call.attributes, call.inputs[0].shape, call.inputs[1].shape);
     const DenseView x(call.queue, call.inputs[0]);
     const DenseView w(call.queue, call.inputs[1]);
     const TensorView bias = call.input(2);
-    if (convolveNatively({call.queue, s.window, s.groups, x.view(), w.view(), y, true}))
+    if (convolveNatively(
+            {call.queue, s.window, s.groups, x.view(), w.view(), y, ConvolutionKind::transposed}))
         return endConvolution(call.queue, bias, {}, y);
     const std::int64_t outs = s.window.outCount();
     const std::int64_t depth = s.depth();
@@ -168,6 +176,52 @@ void convTransposeKernel(const KernelCall& call) {
     }
 }
 
+void convWeightGradKernel(const KernelCall& call) {
+    const TensorView& dw = call.outputs[0];
+    if (dw.elementCount() == 0) return;
+    const TensorView& x = call.inputs[1];
+    const DenseView dy(call.queue, call.inputs[0]);
+    const Sizes s(slidingWindow(call.attributes, x.shape), call.attributes, x.shape, dw.shape);
+    const std::int64_t outs = s.window.outCount();
+    if (s.batch * outs == 0) return withBits(dw.dtype, [&](auto zero) { fillView(call.queue, dw, &zero); });
+    if (convolveNatively({call.queue, s.window, s.groups, x, dw, dy.view(), ConvolutionKind::weightGradient}))
+        return;
+    const std::int64_t depth = s.depth();
+    const std::int64_t ofImage = s.groups * depth * outs;
+    const std::int64_t images = imagesAtATime(ofImage, s.batch, x.dtype);
+    const Scratch columns(call.queue, static_cast<std::size_t>(images * ofImage) * sizeOf(x.dtype));
+    // The images are summed up, so f16 and bf16 use f32 for the sums.
+    const bool isHalf = isHalfWidth(dw.dtype);
+    const Scratch sums(call.queue,
+                       isHalf ? static_cast<std::size_t>(dw.elementCount()) * sizeOf(DType::f32) : 0);
+    TensorView result = dw;
+    if (isHalf) {
+        result.data = sums.data();
+        result.dtype = DType::f32;
+    }
+    Product product;
+    product.dtype = dw.dtype;
+    product.result = result.dtype;
+    product.m = s.outChannels;
+    product.n = depth;
+    product.k = outs;
+    product.c = result.data;
+    product.cStride = depth;
+    product.cBatchStride = s.outChannels * depth;
+    product.batches = s.groups;
+    for (std::int64_t image = 0; image < s.batch; ++image) {
+        if (image % images == 0)
+            unfoldImages(call.queue, s, x, at(x.data, image * x.strides[0], x.dtype),
+                         std::min(images, s.batch - image), columns);
+        product.a = {at(dy.view().data, image * s.groups * s.outChannels * outs, x.dtype), outs, false,
+                     s.outChannels * outs};
+        product.b = {at(columns.data(), image % images * ofImage, x.dtype), outs, true, depth * outs};
+        product.beta = image == 0 ? 0 : 1;
+        multiply(call.queue, product);
+    }
+    if (isHalf) convertView(call.queue, result, dw);
+}
+
 } // namespace
 
 std::int64_t imagesAtATime(std::int64_t columns, std::int64_t batch, DType dtype) {
@@ -180,7 +234,8 @@ void convolveAndEnd(const KernelCall& call, const ConvolutionEnd& end) {
     const TensorView& x = call.inputs[0];
     const TensorView& y = call.outputs[0];
     if (y.elementCount() == 0) return;
-    const Sizes s(slidingWindow(call.attributes, x.shape, spatialSizes(call.inputs[1].shape)), call);
+    const Sizes s(slidingWindow(call.attributes, x.shape, spatialSizes(call.inputs[1].shape)),
+                  call.attributes, x.shape, call.inputs[1].shape);
     const DenseView w(call.queue, call.inputs[1]);
     if (s.groups > 1 && s.inChannels == 1) {
         convolveDepthwise(call, s, x, w);
@@ -224,6 +279,7 @@ void multiplyAll(Queue& queue, Product product, std::int64_t groups, Steps ofGro
 void addConvolutionKernels(KernelMap& table) {
     add(table, "Conv", convKernel);
     add(table, "ConvTranspose", convTransposeKernel);
+    add(table, "ConvWeightGrad", convWeightGradKernel);
 }
 
 } // namespace twb::cuda

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,9 @@ public:
     int (*chooseTransposed)(Object, Object, Object, Object, Object, int, int*, AlgorithmTime*) = nullptr;
     int (*convolveTransposed)(Object, const void*, Object, const void*, Object, const void*, Object, int,
                               void*, std::size_t, const void*, Object, void*) = nullptr;
+    int (*chooseWeightGradient)(Object, Object, Object, Object, Object, int, int*, AlgorithmTime*) = nullptr;
+    int (*weightGradient)(Object, const void*, Object, const void*, Object, const void*, Object, int, void*,
+                          std::size_t, const void*, Object, void*) = nullptr;
 
     /// Null if the library is missing.
     static const Library* get() {
@@ -98,6 +102,8 @@ private:
         load(convolve, "cudnnConvolutionForward");
         load(chooseTransposed, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
         load(convolveTransposed, "cudnnConvolutionBackwardData");
+        load(chooseWeightGradient, "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
+        load(weightGradient, "cudnnConvolutionBackwardFilter");
     }
     bool m_isThere = false;
 };
@@ -202,8 +208,8 @@ using Key = std::vector<std::int64_t>;
 Key keyOf(const ConvolutionCall& call) {
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess) device = -1;
-    Key key{device, static_cast<std::int64_t>(call.y.dtype), call.isTransposed, call.queue.allowsTf32(),
-            call.groups};
+    Key key{device, static_cast<std::int64_t>(call.y.dtype), static_cast<std::int64_t>(call.kind),
+            call.queue.allowsTf32(), call.groups};
     for (const TensorView* view : {&call.x, &call.w, &call.y}) {
         key.insert(key.end(), view->shape.dims().begin(), view->shape.dims().end());
         key.insert(key.end(), view->strides.begin(), view->strides.end());
@@ -253,13 +259,7 @@ public:
     std::vector<Choice> choices() const {
         std::array<AlgorithmTime, kMostAlgorithms> times{};
         int count = 0;
-        // A transposed convolution: the filter comes before the input.
-        const int found =
-            m_call.isTransposed
-                ? m_library.chooseTransposed(m_handle, m_w.get(), m_x.get(), m_convolution.get(), m_y.get(),
-                                             kMostAlgorithms, &count, times.data())
-                : m_library.chooseAlgorithm(m_handle, m_x.get(), m_w.get(), m_convolution.get(), m_y.get(),
-                                            kMostAlgorithms, &count, times.data());
+        const int found = choose(count, times.data());
         std::vector<Choice> out;
         if (found != 0) return out;
         for (int i = 0; i < count; ++i) {
@@ -275,16 +275,7 @@ public:
         if (mayRound && m_library.setMathType(m_convolution.get(), choice.mathType) != 0) return false;
         const std::optional<Scratch> workspace = workspaceOf(m_call.queue, choice.memory);
         if (!workspace) return false;
-        const Factors factors(m_call.y.dtype);
-        return (m_call.isTransposed
-                    ? m_library.convolveTransposed(m_handle, factors.one, m_w.get(), m_call.w.data, m_x.get(),
-                                                   m_call.x.data, m_convolution.get(), choice.algorithm,
-                                                   workspace->data(), choice.memory, factors.none, m_y.get(),
-                                                   m_call.y.data)
-                    : m_library.convolve(m_handle, factors.one, m_x.get(), m_call.x.data, m_w.get(),
-                                         m_call.w.data, m_convolution.get(), choice.algorithm,
-                                         workspace->data(), choice.memory, factors.none, m_y.get(),
-                                         m_call.y.data)) == 0;
+        return launch(choice, workspace->data(), Factors(m_call.y.dtype)) == 0;
     }
 
 private:
@@ -299,6 +290,41 @@ private:
         const void* one;
         const void* none;
     };
+
+    int choose(int& count, AlgorithmTime* times) const {
+        const auto from = [&](auto function, const Descriptor& a, const Descriptor& b, const Descriptor& to) {
+            return function(m_handle, a.get(), b.get(), m_convolution.get(), to.get(), kMostAlgorithms,
+                            &count, times);
+        };
+        switch (m_call.kind) {
+        case ConvolutionKind::transposed: // the filter comes before the input
+            return from(m_library.chooseTransposed, m_w, m_x, m_y);
+        case ConvolutionKind::weightGradient:
+            return from(m_library.chooseWeightGradient, m_x, m_y, m_w);
+        case ConvolutionKind::forward:
+            break;
+        }
+        return from(m_library.chooseAlgorithm, m_x, m_w, m_y);
+    }
+
+    int launch(const Choice& choice, void* workspace, const Factors& factors) const {
+        const auto from = [&](auto function, const Descriptor& a, const TensorView& left, const Descriptor& b,
+                              const TensorView& right, const Descriptor& to, const TensorView& result) {
+            return function(m_handle, factors.one, a.get(), left.data, b.get(), right.data,
+                            m_convolution.get(), choice.algorithm, workspace, choice.memory, factors.none,
+                            to.get(), result.data);
+        };
+        const auto& [x, w, y] = std::tie(m_call.x, m_call.w, m_call.y);
+        switch (m_call.kind) {
+        case ConvolutionKind::transposed:
+            return from(m_library.convolveTransposed, m_w, w, m_x, x, m_y, y);
+        case ConvolutionKind::weightGradient:
+            return from(m_library.weightGradient, m_x, x, m_y, y, m_w, w);
+        case ConvolutionKind::forward:
+            break;
+        }
+        return from(m_library.convolve, m_x, x, m_w, w, m_y, y);
+    }
 
     const Library& m_library;
     const ConvolutionCall& m_call;

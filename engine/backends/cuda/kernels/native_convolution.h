@@ -8,14 +8,19 @@
 
 namespace twb::cuda {
 
-/// y = w * x for floats of one dtype; w is dense, x has any layout. Transposed: the window is that of a
-/// convolution from y to x, and y is the gradient of its input.
+enum class ConvolutionKind : std::uint8_t {
+    forward,
+    transposed,    ///< the window slides from y to x, and y is the gradient of its input
+    weightGradient ///< w is computed, from x and from the gradient y
+};
+
+/// y = w * x for floats of one dtype; w is dense, x has any layout.
 struct ConvolutionCall {
     Queue& queue;
     const Window& window;
     std::int64_t groups;
     const TensorView &x, &w, &y;
-    bool isTransposed = false;
+    ConvolutionKind kind = ConvolutionKind::forward;
 };
 
 /// Uses cuDNN if it is available and has a deterministic algorithm for the sizes. Otherwise returns false
