@@ -5,6 +5,7 @@
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
+#include "ops/max_pool_indices.h"
 #include "ops/norm.h"
 #include "ops/reduction_rules.h"
 #include "ops/schema.h"
@@ -52,106 +53,12 @@ struct Larger {
     template <class T> T operator()(T a, T b) const { return b > a || b != b ? b : a; }
 };
 
-/// The index of an element within its plane, with the first spatial axis varying fastest.
-std::int64_t columnMajor(const Window& window, std::int64_t offset) {
-    std::int64_t index = 0;
-    std::int64_t step = window.inCount();
-    for (int axis = window.rank() - 1; axis >= 0; --axis) {
-        const std::int64_t size = window.axes[static_cast<std::size_t>(axis)].in;
-        step /= size;
-        index += offset % size * step;
-        offset /= size;
-    }
-    return index;
-}
-
-template <class T> constexpr T leastOf() {
-    if constexpr (std::is_floating_point_v<T>)
-        return -std::numeric_limits<T>::infinity();
-    else
-        return std::numeric_limits<T>::min();
-}
-
 /// f32, bf16 and bytes, for which oneDNN has a primitive.
 bool pooledNatively(const KernelContext& ctx, onednn::Pooling kind) {
     const DType dtype = ctx.outputs[0].dtype;
     if (dtype == DType::f64 || dtype == DType::f16) return false;
     const PooledInput x(ctx);
     return onednn::pool(kind, slidingWindow(ctx.attributes, ctx.inputs[0].shape), x.view(), ctx.outputs[0]);
-}
-
-/// The largest element under a window, and its offset in the plane; of equal ones the first. NaN wins, as in
-/// PyTorch.
-template <class T> struct Largest {
-    T value = leastOf<T>();
-    std::int64_t at = -1;
-
-    /// Without a branch, which random numbers would make unpredictable.
-    void add(T other, std::int64_t offset) {
-        const bool takes = (at < 0) | (other > value) | ((other != other) & (value == value));
-        value = takes ? other : value;
-        at = takes ? offset : at;
-    }
-};
-
-/// Finds the largest element under each window. Calls store(first output element, largest by position) for
-/// each row of the result, in parallel.
-template <class T, class Store>
-void largestOfRows(const Window& window, std::int64_t planes, const T* x, const Store& store) {
-    const int inner = window.rank() - 1;
-    const WindowAxis& last = window.axes.back();
-    const auto outOf = [&](int axis) { return window.axes[static_cast<std::size_t>(axis)].out; };
-    // By tap, row-major: the offset from the window's first element.
-    std::vector<std::int64_t> offsets{0};
-    std::int64_t size = 1;
-    for (int axis = 0; axis < window.rank(); ++axis) {
-        const WindowAxis& along = window.axes[static_cast<std::size_t>(axis)];
-        std::vector<std::int64_t> more;
-        for (const std::int64_t before : offsets)
-            for (std::int64_t tap = 0; tap < along.kernel; ++tap)
-                more.push_back(before * along.in + tap * along.dilation);
-        offsets = std::move(more);
-        size *= along.in;
-    }
-    // The positions of the last axis whose windows lie inside the input.
-    const std::int64_t room = last.in - last.reach() + last.padBegin;
-    const std::int64_t firstInside = (last.padBegin + last.stride - 1) / last.stride;
-    const std::int64_t endInside = room < 0 ? 0 : std::min(last.out, room / last.stride + 1);
-    const std::int64_t rowsOfPlane = window.outCount() / last.out;
-    const std::int64_t rows = planes * rowsOfPlane;
-    const auto work = rows * last.out * static_cast<std::int64_t>(offsets.size());
-    parallelRanges(rows, 2 * work, 1, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<Largest<T>> largest(static_cast<std::size_t>(last.out));
-        for (std::int64_t row = begin; row < end; ++row) {
-            const T* const plane = x + row / rowsOfPlane * size;
-            GridPlace position = GridPlace::of(row % rowsOfPlane, inner, outOf);
-            std::int64_t base = 0;
-            bool isInside = true;
-            for (int axis = 0; axis < inner; ++axis) {
-                const WindowAxis& along = window.axes[static_cast<std::size_t>(axis)];
-                const std::int64_t start = along.start(position[axis]);
-                isInside = isInside && start >= 0 && start + along.reach() <= along.in;
-                base = base * along.in + start;
-            }
-            for (std::int64_t o = 0; o < last.out; ++o) {
-                Largest<T> found;
-                if (isInside && o >= firstInside && o < endInside) {
-                    const std::int64_t start = base * last.in + last.start(o);
-                    for (const std::int64_t offset : offsets)
-                        found.add(plane[start + offset], start + offset);
-                } else {
-                    position.index[static_cast<std::size_t>(inner)] = o;
-                    windowRuns(window, position,
-                               [&](std::int64_t offset, std::int64_t step, std::int64_t count) {
-                                   for (std::int64_t k = 0; k < count; ++k)
-                                       found.add(plane[offset + k * step], offset + k * step);
-                               });
-                }
-                largest[static_cast<std::size_t>(o)] = found;
-            }
-            store(row * last.out, row / rowsOfPlane, largest);
-        }
-    });
 }
 
 template <class T> void maxPool(const KernelContext& ctx, const Window& window) {
@@ -166,17 +73,8 @@ template <class T> void maxPool(const KernelContext& ctx, const Window& window) 
                         });
     }
     const DenseInput x(ctx.inputs[0]);
-    const bool byColumns = ctx.attributes.integer("storage_order") != 0;
-    largestOfRows(window, x.shape()[0] * x.shape()[1], x.as<T>(),
-                  [&](std::int64_t first, std::int64_t plane, const std::vector<Largest<T>>& largest) {
-                      for (std::size_t o = 0; o < largest.size(); ++o) {
-                          const std::int64_t at = largest[o].at;
-                          const std::int64_t inPlane = at >= 0 && byColumns ? columnMajor(window, at) : at;
-                          y[first + static_cast<std::int64_t>(o)] = largest[o].value;
-                          indices[first + static_cast<std::int64_t>(o)] =
-                              at < 0 ? -1 : plane * window.inCount() + inPlane;
-                      }
-                  });
+    maxPoolWithIndices(window, x.shape()[0] * x.shape()[1], x.as<T>(),
+                       ctx.attributes.integer("storage_order") != 0, y, indices);
 }
 
 void maxPoolLoops(const KernelContext& ctx) {

@@ -5,11 +5,16 @@
 namespace twb {
 namespace {
 
-/// Whether the step is a host launch that supports channels-last tensors.
+/// Whether the step is a host launch that supports channels-last tensors. Ops that follow the layout of their
+/// input need row-major copies to compute a second result, such as the indices of a MaxPool.
 bool mayMeet(const Plan& plan, const Step& step) {
     const Device device = plan.streams[step.stream].device;
-    return step.op && step.op->channelsLast != ChannelsLast::no && !step.dynamic &&
-           (device.isCpu() || plan.devices.isSimulated(device));
+    if (!step.op || step.op->channelsLast == ChannelsLast::no || step.dynamic ||
+        !(device.isCpu() || plan.devices.isSimulated(device)))
+        return false;
+    return step.op->channelsLast != ChannelsLast::either ||
+           std::all_of(step.outputs.begin() + 1, step.outputs.end(),
+                       [&](std::uint32_t v) { return v == kNone || plan.values[v].absent; });
 }
 
 /// By value: whether it has consumers, all of which support channels-last tensors.

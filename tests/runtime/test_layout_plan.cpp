@@ -58,6 +58,7 @@ class TestLayoutPlan : public QObject {
 private Q_SLOTS:
     void convolutionsPassOnChannelsLast();
     void keptAndCopiedResultsAreRowMajor();
+    void opsWithSecondResultsReadRowMajor();
     void pointwiseOpsSeeTheSameElements_data();
     void pointwiseOpsSeeTheSameElements();
     void operandsMayBroadcast();
@@ -97,6 +98,25 @@ void TestLayoutPlan::keptAndCopiedResultsAreRowMajor() {
     QVERIFY(!liesChannelsLast(*plan, b)); // copied to another device
     QVERIFY(!liesChannelsLast(*plan, c)); // Flatten requires row-major
     QCOMPARE(differenceOfLayouts(g, flat, simulatedMap()), QString());
+}
+
+void TestLayoutPlan::opsWithSecondResultsReadRowMajor() {
+    GraphMaker g;
+    const NodeId x = randomNode(g, "x", {2, 3, 8, 8}, 1);
+    const NodeId a = conv(g, "a", x, 3, 16);
+    const NodeId b = conv(g, "bb", x, 3, 16);
+    const Attributes halves{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
+    const NodeId plain = conv(g, "ccc", g.node("MaxPool", "plain", "cpu", halves, {a}), 16, 16);
+    const NodeId pool = g.node("MaxPool", "pool", "cpu", halves, {b});
+    const NodeId both = g.node("Add", "both", "cpu", {}, {plain, pool});
+    const NodeId flat = g.node("Flatten", "flat", "cpu", {}, {both});
+    const NodeId places = g.node("Cast", "places", "cpu", {{"to", "f32"}}, {});
+    g.connect(pool, places, 0, 1);
+    const auto plan = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{flat, 0}, PortRef{places, 0}}});
+    QVERIFY(liesChannelsLast(*plan, a));
+    QVERIFY(!liesChannelsLast(*plan, b)); // its pooling has indices, too
+    QCOMPARE(differenceOfLayouts(g, flat, simulatedMap()), QString());
+    QCOMPARE(differenceOfLayouts(g, places, simulatedMap()), QString());
 }
 
 void TestLayoutPlan::pointwiseOpsSeeTheSameElements_data() {
