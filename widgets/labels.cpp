@@ -4,6 +4,7 @@
 
 #include <QHeaderView>
 #include <QPainter>
+#include <QPushButton>
 #include <QScreen>
 #include <QStyle>
 #include <QTableView>
@@ -28,6 +29,15 @@ QFrame* makeLine(QWidget* parent) {
     line->setProperty("role", QStringLiteral("line"));
     line->setFixedHeight(1);
     return line;
+}
+
+QPushButton* makeSegment(const QString& text, const QString& tip) {
+    auto* button = new QPushButton(text);
+    button->setProperty("role", QStringLiteral("segment"));
+    button->setToolTip(tip);
+    button->setAccessibleName(text.front().isLetter() ? text : tip);
+    button->setAccessibleDescription(tip);
+    return button;
 }
 
 void setStyleProperty(QWidget* widget, const char* name, const QVariant& value) {

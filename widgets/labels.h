@@ -9,6 +9,7 @@
 
 #include <map>
 
+class QPushButton;
 class QTableView;
 
 namespace twb {
@@ -19,6 +20,9 @@ QLabel* makeLabel(const QString& text, TextRole type, const QString& role = {}, 
 QLabel* makeHeading(const QString& text, QWidget* parent = nullptr);
 /// A hairline.
 QFrame* makeLine(QWidget* parent = nullptr);
+/// One of several buttons in a row. `tip`: a sentence that says what it does; also its name for assistive
+/// technology if the text is a symbol.
+QPushButton* makeSegment(const QString& text, const QString& tip);
 /// Sets a dynamic property that the style sheet uses.
 void setStyleProperty(QWidget* widget, const char* name, const QVariant& value);
 

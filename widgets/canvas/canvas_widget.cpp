@@ -1,6 +1,7 @@
 #include "widgets/canvas/canvas_widget.h"
 
 #include "core/error.h"
+#include "widgets/canvas/canvas_accessible.h"
 
 #include <QEvent>
 #include <QPainter>
@@ -10,7 +11,7 @@
 namespace twb {
 
 CanvasWidget::CanvasWidget(Document& document, QWidget* parent)
-    : QWidget(parent), m_document(document), m_navigator(*this, document, m_scene),
+    : QWidget((makeCanvasAccessible(), parent)), m_document(document), m_navigator(*this, document, m_scene),
       m_figures(document, m_scene), m_commands(*this, *this), m_mouse(*this, *this), m_keys(*this),
       m_drops(*this), m_minimap(new Minimap(*this, m_scene)) {
     setFocusPolicy(Qt::StrongFocus);
@@ -28,7 +29,10 @@ CanvasWidget::CanvasWidget(Document& document, QWidget* parent)
     });
     connect(&document, &Document::changed, this, &CanvasWidget::documentChanged);
     connect(&document, &Document::reset, this, &CanvasWidget::documentReset);
-    connect(&document, &Document::selectionChanged, this, qOverload<>(&QWidget::update));
+    connect(&document, &Document::selectionChanged, this, [this] {
+        announceSelection(*this);
+        update();
+    });
     connect(&document, &Document::devicesChanged, this, &CanvasWidget::devicesChanged);
     documentReset();
 }

@@ -36,7 +36,7 @@ void FactRows::setRows(const std::vector<Row>& rows) {
         if (!used) continue;
         name->setText(rows[i].first);
         value->setText(rows[i].second);
-        value->setAccessibleName(rows[i].first);
+        value->setAccessibleName(QStringLiteral("%1: %2").arg(rows[i].first, rows[i].second));
     }
 }
 

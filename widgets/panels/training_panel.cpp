@@ -173,10 +173,7 @@ QWidget* TrainingPanel::makeControls() {
     layout->setContentsMargins(0, 0, 12, 0);
     layout->setSpacing(2);
     const auto segment = [&](const QString& text, const QString& name, const QString& what) {
-        auto* button = new QPushButton(text);
-        button->setProperty("role", QStringLiteral("segment"));
-        button->setToolTip(what);
-        button->setAccessibleName(what);
+        QPushButton* button = makeSegment(text, what);
         button->setObjectName(name);
         layout->addWidget(button);
         return button;
@@ -355,7 +352,6 @@ void TrainingPanel::refreshControls() {
                          : state == State::paused ? tr("Resumes the training run.")
                                                   : tr("Trains the parameters from their initial values.");
     m_go->setToolTip(what);
-    m_go->setAccessibleName(what);
     m_go->setEnabled(learns || isActive);
     m_stop->setEnabled(isActive);
     m_epochs->setEnabled(!isActive);

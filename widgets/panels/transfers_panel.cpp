@@ -71,10 +71,7 @@ QWidget* TransfersPanel::makeSwitches() {
     layout->setContentsMargins(0, 0, 12, 0);
     layout->setSpacing(2);
     const auto addSegment = [&](const QString& text, const QString& name) {
-        auto* button = new QPushButton(text);
-        button->setProperty("role", QStringLiteral("segment"));
-        button->setToolTip(name);
-        button->setAccessibleName(name);
+        QPushButton* button = makeSegment(text, name);
         layout->addWidget(button);
         return button;
     };
