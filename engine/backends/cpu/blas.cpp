@@ -39,17 +39,17 @@ bool hasRoomFor(std::size_t bytes) {
     return true;
 }
 
-[[noreturn]] void refuse(std::size_t bytes) {
+[[noreturn]] void refuse(std::string_view library, std::size_t bytes) {
     throw Error(
         ErrorCode::outOfMemory,
-        fmt::format("not enough memory for a matrix product: OpenBLAS needs {} MB of address space. Raise "
-                    "the limit (ulimit -v) or use fewer threads (OMP_NUM_THREADS=1)",
-                    bytes >> 20));
+        fmt::format("not enough memory for a matrix product: {} needs {} MB of address space. Raise the "
+                    "limit (ulimit -v) or use fewer threads (OMP_NUM_THREADS=1)",
+                    library, bytes >> 20));
 }
 
 BlasFunctions open() {
     const std::size_t needed = (static_cast<std::size_t>(kThreads) + 1) * kBuffer + kReserve;
-    if (!hasRoomFor(needed)) refuse(needed);
+    requireRoom("OpenBLAS", needed);
     // First the OpenMP build that CMake found, then the system's default.
     void* library = ::dlopen(TWB_OPENBLAS_FOLDER "/libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) library = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -97,7 +97,7 @@ const BlasFunctions& enter() {
             ++now.buffers;
             break;
         }
-        if (now.buffers == 0) refuse(kBuffer + kReserve);
+        if (now.buffers == 0) refuse("OpenBLAS", kBuffer + kReserve);
         now.ended.wait(lock);
     }
     ++now.running;
@@ -105,6 +105,10 @@ const BlasFunctions& enter() {
 }
 
 } // namespace
+
+void requireRoom(std::string_view library, std::size_t bytes) {
+    if (!hasRoomFor(bytes)) refuse(library, bytes);
+}
 
 BlasCall::BlasCall() : m_functions(enter()) {}
 

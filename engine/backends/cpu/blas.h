@@ -2,7 +2,14 @@
 
 #include <cblas.h>
 
+#include <cstddef>
+#include <string_view>
+
 namespace twb {
+
+/// Throws Error(outOfMemory) if the process cannot map this many bytes now, which a library needs for a
+/// matrix product.
+void requireRoom(std::string_view library, std::size_t bytes);
 
 /// The functions of OpenBLAS that matrix products use.
 struct BlasFunctions {

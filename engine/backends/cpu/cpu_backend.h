@@ -4,9 +4,9 @@
 
 namespace twb {
 
-/// The machine's processor: the host kernels of the op table, one worker thread per stream, OpenBLAS for
-/// GEMM. One instance per process. Its profile is an estimate (cores × clock × vector width, and memory
-/// bandwidth per core) unless a calibrated one replaces it.
+/// The machine's processor: the host kernels of the op table, one worker thread per stream, oneDNN and
+/// OpenBLAS for GEMM. One instance per process. Its profile is an estimate (cores × clock × vector width, and
+/// memory bandwidth per core) unless a calibrated one replaces it.
 std::shared_ptr<Backend> cpuBackend();
 
 } // namespace twb

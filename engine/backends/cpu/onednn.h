@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/cpu/convolution.h"
+#include "backends/cpu/gemm.h"
 
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,10 @@ namespace twb::onednn {
 // oneDNN's primitives in f32, and in bf16 with f32 arithmetic. Tensors are not empty, and row-major unless
 // stated otherwise. A function returns null, or false without an effect, if oneDNN has no primitive that is
 // better than its reference loops.
+
+/// As gemm() in gemm.h, with strides of at least 1. Throws Error(outOfMemory).
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, MatrixOperand<float> a,
+              MatrixOperand<float> b, float beta, float* c, std::int64_t cStride);
 
 /// As in convolution.h.
 std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes,
