@@ -13,8 +13,9 @@ template <class T> struct MatrixOperand {
 };
 
 /// C = alpha · A × B + beta · C with A m×k, B k×n and C m×n, row-major, rows `cStride` apart. float uses
-/// oneDNN, but OpenBLAS for small products and single rows, double uses OpenBLAS. Integers use wrapping arithmetic, with alpha and beta truncated. With beta 0, C is
-/// not read. Throws Error(unsupported) for a size beyond 2^31 − 1, the limit of BLAS.
+/// oneDNN, but OpenBLAS for small products and single rows, double uses OpenBLAS. Integers use wrapping
+/// arithmetic, with alpha and beta truncated. With beta 0, C is not read. Throws Error(unsupported) for a
+/// size beyond 2^31 − 1, the limit of BLAS.
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand<T> a, MatrixOperand<T> b,
           T beta, T* c, std::int64_t cStride);
