@@ -174,7 +174,7 @@ QColor Theme::laneBackground(Device device) const {
 
 QColor Theme::wire(DType dtype) const {
     if (dtype == DType::boolean) return boolWire;
-    return isFloating(dtype) ? floatWire : integerWire;
+    return holdsFractions(dtype) ? floatWire : integerWire;
 }
 
 QColor Theme::frame(FrameColor color) const {

@@ -167,8 +167,9 @@ public:
     virtual Allocator& pinnedMemory() = 0;
     virtual std::unique_ptr<Stream> createStream(QueueKind kind) = 0;
     virtual std::unique_ptr<Event> createEvent() = 0;
-    /// Whether there is a kernel for this op and these dtypes. `host` is the op's host kernel, or null.
-    virtual bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const = 0;
+    /// Whether there is a kernel for this op and these dtypes: those of the connected inputs, then those of
+    /// narrow outputs. A source has those of its outputs. `host` is the op's host kernel, or null.
+    virtual bool supports(const char* op, HostKernel host, std::span<const DType> dtypes) const = 0;
     /// Whether this pointwise op can be part of a fused chain on tensors of this floating dtype
     /// (Launch::chain).
     virtual bool fuses(const char* op, const Attributes& attributes, DType dtype) const;

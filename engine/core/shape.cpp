@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace twb {
 
@@ -42,6 +43,11 @@ std::int64_t Shape::elementCount() const {
 
 std::int64_t Shape::byteCount(DType dtype) const {
     std::int64_t bytes = 0;
+    if (isPacked(dtype)) {
+        const std::int64_t perByte = 8 / bitsOf(dtype);
+        const std::int64_t count = elementCount();
+        return count / perByte + (count % perByte != 0 ? 1 : 0);
+    }
     if (__builtin_mul_overflow(extentOf(*this), static_cast<std::int64_t>(sizeOf(dtype)), &bytes))
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("a tensor of shape {} and dtype {} has more bytes than 64 bits can count",
@@ -114,5 +120,24 @@ std::optional<int> normalizeAxis(std::int64_t axis, int rank) noexcept {
 }
 
 std::string TensorType::toString() const { return fmt::format("{} {}", name(dtype), shape.toString()); }
+
+std::optional<TensorType> parseTensorType(std::string_view text) {
+    const std::size_t open = text.find('[');
+    if (open == std::string_view::npos || !text.ends_with(']')) return std::nullopt;
+    const auto dtype = parseDType(text.substr(0, open));
+    if (!dtype) return std::nullopt;
+    std::vector<std::int64_t> dims;
+    const char* at = text.data() + open + 1;
+    const char* const end = text.data() + text.size() - 1;
+    while (at != end) {
+        std::int64_t size = -1;
+        const auto [next, error] = std::from_chars(at, end, size);
+        if (error != std::errc() || size < 0 || (next != end && (*next != ',' || next + 1 == end)))
+            return std::nullopt;
+        dims.push_back(size);
+        at = next == end ? end : next + 1;
+    }
+    return TensorType{*dtype, Shape(std::move(dims))};
+}
 
 } // namespace twb

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace twb {
@@ -33,7 +34,8 @@ public:
     /// The product of the dimensions. Throws Error(invalidArgument) if it exceeds 63 bits or a dimension is
     /// negative; it never wraps.
     std::int64_t elementCount() const;
-    /// elementCount() times the size of dtype, with the same errors.
+    /// The bytes of a dense tensor, with the same errors: elementCount() times the size of dtype, or for a
+    /// packed dtype as many bytes as hold all elements.
     std::int64_t byteCount(DType dtype) const;
     /// "360×64", "scalar" for rank 0; unknown dimensions print as "?".
     std::string toString() const;
@@ -73,5 +75,8 @@ struct TensorType {
     std::string toString() const;
     bool operator==(const TensorType&) const = default;
 };
+
+/// The type of "f32[2,3]"; "i64[]" is a scalar. Nothing if the text is not a type with known sizes.
+std::optional<TensorType> parseTensorType(std::string_view text);
 
 } // namespace twb

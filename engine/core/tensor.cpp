@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include "core/error.h"
+#include "core/narrow.h"
 
 #include <fmt/format.h>
 
@@ -19,8 +20,7 @@ Tensor Tensor::onHost(TensorType type) {
 
 void* Tensor::data() const noexcept {
     if (!m_buffer) return nullptr;
-    return static_cast<std::byte*>(m_buffer->data()) +
-           m_offset * static_cast<std::int64_t>(sizeOf(m_type.dtype));
+    return static_cast<std::byte*>(m_buffer->data()) + m_offset * bitsOf(m_type.dtype) / 8;
 }
 
 void Tensor::checkHostDense(DType wanted) const {
@@ -75,12 +75,13 @@ double Tensor::at(std::int64_t i) const {
         return static_cast<float>(static_cast<const Half*>(data())[position]);
     case DType::bf16:
         return static_cast<float>(static_cast<const BFloat16*>(data())[position]);
+    default:
+        return narrowValue(m_type.dtype, codeAt(m_type.dtype, data(), position));
     }
-    return 0;
 }
 
 std::vector<std::int64_t> Tensor::toIntegers() const {
-    if (isFloating(m_type.dtype))
+    if (holdsFractions(m_type.dtype))
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("expected a tensor of integers, not {}", name(m_type.dtype)));
     std::vector<std::int64_t> out(static_cast<std::size_t>(elementCount()));

@@ -29,7 +29,8 @@ public:
     Tensor() = default;
     /// A dense tensor that uses all of `buffer`, which must have at least type.byteCount() bytes.
     Tensor(BufferPtr buffer, TensorType type);
-    /// A strided view; `offset` in elements from the start of the buffer.
+    /// A strided view; `offset` in elements from the start of the buffer. Of a packed dtype, it must be dense
+    /// and start a byte.
     Tensor(BufferPtr buffer, TensorType type, Strides strides, std::int64_t offset);
 
     /// A new dense tensor in pageable host memory, uninitialized.
@@ -58,7 +59,8 @@ public:
     template <class T> std::span<T> values() const;
     /// Element `i` (row-major) of a host tensor as a double; bool as 0 or 1.
     double at(std::int64_t i) const;
-    /// All elements as int64. Throws Error(invalidArgument) for a floating dtype. For small host values.
+    /// All elements as int64. Throws Error(invalidArgument) for a dtype with
+    /// fractions. For small host values.
     std::vector<std::int64_t> toIntegers() const;
 
 private:

@@ -130,11 +130,18 @@ void writeParts(const std::filesystem::path& path, std::vector<Part> parts, cons
         return sizeOf(a.type.dtype) > sizeOf(b.type.dtype);
     });
     nlohmann::ordered_json header = nlohmann::ordered_json::object();
-    if (!metadata.empty()) header["__metadata__"] = metadata;
-    std::uint64_t offset = 0;
+    std::vector<SafetensorsForm> forms;
+    Metadata notes = metadata;
     for (const Part& part : parts) {
-        header[part.name] = {{"dtype", safetensorsName(part.type.dtype)},
-                             {"shape", part.type.shape.dims()},
+        forms.push_back(safetensorsForm(part.name, part.type));
+        notes.insert(forms.back().metadata.begin(), forms.back().metadata.end());
+    }
+    if (!notes.empty()) header["__metadata__"] = notes;
+    std::uint64_t offset = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Part& part = parts[i];
+        header[part.name] = {{"dtype", forms[i].dtype},
+                             {"shape", forms[i].shape.dims()},
                              {"data_offsets", {offset, offset + bytesOf(part)}}};
         offset += bytesOf(part);
     }

@@ -16,9 +16,13 @@
 namespace twb {
 namespace {
 
-/// In the order of DType.
-constexpr std::array<std::string_view, kDTypeCount> kNames{"F32", "F64", "F16", "BF16", "I8",  "I16", "I32",
-                                                           "I64", "U8",  "U16", "U32",  "U64", "BOOL"};
+/// In the order of DType. The format has no integers of less than 8 bits: see kPackedKey.
+constexpr std::array<std::string_view, kDTypeCount - 4> kNames{
+    "F32", "F64", "F16",  "BF16",    "I8",          "I16",     "I32",         "I64",     "U8", "U16",
+    "U32", "U64", "BOOL", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8M0", "F4"};
+/// In the metadata, this and a tensor's name stand before its type ("i4[512,256]") if the format cannot
+/// express it. The tensor itself is then its bytes, as U8.
+constexpr std::string_view kPackedKey = "packed:";
 constexpr std::size_t kMostSides = 64; // NumPy's limit
 /// Lists and objects within a field that the format does not define; such a field is skipped.
 constexpr int kDeepestNesting = 16;
@@ -28,7 +32,17 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 public:
     explicit HeaderReader(const std::string& origin) : m_origin(origin) {}
 
-    SafetensorsHeader take() { return std::move(m_header); }
+    SafetensorsHeader take() {
+        for (auto at = m_header.metadata.begin(); at != m_header.metadata.end();) {
+            if (!at->first.starts_with(kPackedKey)) {
+                ++at;
+                continue;
+            }
+            setPackedType(at->first.substr(kPackedKey.size()), at->second);
+            at = m_header.metadata.erase(at);
+        }
+        return std::move(m_header);
+    }
 
     bool null() override { return value(); }
     bool boolean(bool) override { return value(); }
@@ -99,6 +113,28 @@ private:
         refuse(fmt::format("tensor \"{}\": {}", m_tensor, problem));
     }
 
+    void setPackedType(const std::string& tensor, const std::string& text) {
+        const std::optional<TensorType> type = parseTensorType(text);
+        const auto at = m_header.tensors.find(tensor);
+        m_tensor = tensor;
+        if (!type || at == m_header.tensors.end())
+            refuseTensor(fmt::format("the metadata gives it the type \"{}\", which is {}", text,
+                                     type ? "for no tensor of the file" : "not a type"));
+        const TensorType bytes{DType::u8, Shape{byteCountOf(*type)}};
+        if (!(at->second.type == bytes))
+            refuseTensor(fmt::format("the metadata gives it the type {}, but it is {}", text,
+                                     at->second.type.toString()));
+        at->second.type = *type;
+    }
+
+    std::int64_t byteCountOf(const TensorType& type) const {
+        try {
+            return type.byteCount();
+        } catch (const Error& error) {
+            refuseTensor(error.what());
+        }
+    }
+
     /// Reports a value that the format does not allow in this place, except within an undefined field, where
     /// every value is allowed.
     bool value() const {
@@ -125,11 +161,7 @@ private:
         SafetensorsHeader::Entry entry{{*m_dtype, Shape(std::move(*m_shape))},
                                        static_cast<std::uint64_t>(m_offsets->front()),
                                        static_cast<std::uint64_t>(m_offsets->back())};
-        try {
-            (void)entry.type.byteCount();
-        } catch (const Error& error) {
-            refuseTensor(error.what());
-        }
+        (void)byteCountOf(entry.type);
         if (!m_header.tensors.emplace(m_tensor, std::move(entry)).second)
             refuseTensor("the header lists it twice");
     }
@@ -154,6 +186,12 @@ SafetensorsHeader parseSafetensorsHeader(std::string_view text, const std::strin
     return reader.take();
 }
 
-std::string_view safetensorsName(DType dtype) noexcept { return kNames[static_cast<std::size_t>(dtype)]; }
+SafetensorsForm safetensorsForm(const std::string& name, const TensorType& type) {
+    const auto at = static_cast<std::size_t>(type.dtype);
+    const bool fillsBytes = type.shape.elementCount() * bitsOf(type.dtype) % 8 == 0;
+    if (at < kNames.size() && fillsBytes) return {kNames[at], type.shape, {}};
+    const std::string text = fmt::format("{}[{}]", twb::name(type.dtype), fmt::join(type.shape, ","));
+    return {"U8", Shape{type.byteCount()}, {{fmt::format("{}{}", kPackedKey, name), text}}};
+}
 
 } // namespace twb

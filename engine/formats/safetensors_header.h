@@ -25,7 +25,14 @@ struct SafetensorsHeader {
 /// axes, a size that overflows.
 SafetensorsHeader parseSafetensorsHeader(std::string_view text, const std::string& origin);
 
-/// The format's name of a dtype: "F32".
-std::string_view safetensorsName(DType dtype) noexcept;
+/// How a header describes a tensor.
+struct SafetensorsForm {
+    std::string_view dtype; ///< "F32"
+    Shape shape;
+    std::map<std::string, std::string> metadata; ///< added to the file's
+};
+/// The form of a tensor with this name. The format has neither integers of less than 8 bits nor tensors that
+/// end within a byte; their bytes are written as U8, and the metadata has their types.
+SafetensorsForm safetensorsForm(const std::string& name, const TensorType& type);
 
 } // namespace twb

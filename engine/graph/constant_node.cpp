@@ -22,7 +22,7 @@ bool fitsConstant(const Tensor& tensor) {
 
 void makeConstant(Node& node, const Tensor& tensor) {
     node.op = "Constant";
-    if (isFloating(tensor.dtype())) {
+    if (holdsFractions(tensor.dtype())) {
         std::vector<double> values;
         for (std::int64_t i = 0; i < tensor.elementCount(); ++i) values.push_back(tensor.at(i));
         setValue(node, std::move(values), tensor.shape());

@@ -58,7 +58,7 @@ std::optional<std::vector<std::int64_t>> KnownTensors::hostList(const Node& node
                                                                 int port) const {
     if (const auto from = m_graph.sourceOf({node.id, port})) {
         const Tensor* known = value(*from);
-        return known && !isFloating(known->dtype()) ? std::optional(known->toIntegers()) : std::nullopt;
+        return known && !holdsFractions(known->dtype()) ? std::optional(known->toIntegers()) : std::nullopt;
     }
     const std::string& name = facts.op->inputAt(port).name;
     return facts.attributes.has(name) ? std::optional(facts.attributes.integers(name)) : std::nullopt;

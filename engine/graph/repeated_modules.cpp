@@ -66,7 +66,7 @@ private:
         const auto& inputs = m_graph.inputs(id);
         const bool isParameter = op && op->role == OpRole::source && inputs.empty();
         const std::optional<TensorType> type = isParameter ? m_types(node) : std::nullopt;
-        if (type && isFloating(type->dtype)) { // a File and a Constant are equal
+        if (type && holdsFractions(type->dtype)) { // a File and a Constant are equal
             hash.add(type->toString());
         } else {
             hash.add(node.op).add(node.disabled ? 1 : 0);

@@ -58,7 +58,7 @@ bool hasEffect(const Node& node, const Op* op) {
 
 /// A host value as the attribute that stands for it; nothing if the attribute cannot hold it exactly.
 std::optional<AttributeValue> attributeOf(const AttributeSpec& spec, const Tensor& value) {
-    const bool isFloat = isFloating(value.dtype());
+    const bool isFloat = holdsFractions(value.dtype());
     const bool isSingle = value.elementCount() == 1;
     const auto isExact = [&](std::int64_t i) { return std::abs(value.at(i)) < 0x1p53; };
     switch (spec.type) {

@@ -11,6 +11,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
 namespace twb {
 namespace {
 
@@ -18,22 +22,32 @@ void inferCast(InferContext& ctx) { ctx.output(0, {dtypeOf(ctx.attributes(), "to
 
 void inferCastLike(InferContext& ctx) { ctx.output(0, {ctx.input(1)->dtype, ctx.input(0)->shape}); }
 
-void castKernel(const KernelContext& ctx) { convertElements(ctx.inputs[0], ctx.outputs[0]); }
+Narrowing narrowingOf(const Attributes& attributes) {
+    const std::string& mode = attributes.text("round_mode");
+    return {attributes.flag("saturate"), mode == "up"     ? PowerRounding::up
+                                         : mode == "down" ? PowerRounding::down
+                                                          : PowerRounding::nearest};
+}
+
+void castKernel(const KernelContext& ctx) {
+    convertElements(ctx.inputs[0], ctx.outputs[0], narrowingOf(ctx.attributes));
+}
 
 void inferBitCast(InferContext& ctx) {
     const TensorType& x = *ctx.input(0);
     const DType to = dtypeOf(ctx.attributes(), "to");
-    if (sizeOf(to) != sizeOf(x.dtype))
+    if (bitsOf(to) != bitsOf(x.dtype))
         ctx.fail("attribute", -1,
                  fmt::format("BitCast keeps the bits of each element, but an element of {} has {} bits and "
                              "one of {} has {}; choose a dtype of the same size",
-                             name(x.dtype), 8 * sizeOf(x.dtype), name(to), 8 * sizeOf(to)));
+                             name(x.dtype), bitsOf(x.dtype), name(to), bitsOf(to)));
     ctx.output(0, {to, x.shape});
 }
 
 void bitCastKernel(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
-    if (out.dtype == DType::boolean) return castKernel(ctx); // a bool is 0 or 1, whatever the byte is
+    if (out.dtype == DType::boolean)
+        return convertElements(ctx.inputs[0], out); // a bool is 0 or 1, whatever the byte is
     TensorView bits = ctx.inputs[0];
     bits.dtype = out.dtype;
     copyElements(bits, out);
@@ -47,8 +61,105 @@ Cost castLikeCost(std::span<const TensorType> inputs, std::span<const TensorType
 
 } // namespace
 
-void convertElements(const TensorView& in, const TensorView& out) {
+template <class T> std::uint8_t narrowed(DType dtype, T x, Narrowing how) {
+    if constexpr (std::is_same_v<T, element::Bool>) {
+        return isNarrowFloat(dtype) ? narrowCode(dtype, x ? 1.0F : 0.0F, how)
+                                    : narrowCode(dtype, std::int64_t{x});
+    } else if constexpr (isHalf<T>) {
+        return narrowed(dtype, static_cast<float>(x), how);
+    } else if constexpr (std::is_integral_v<T>) {
+        if (!isNarrowFloat(dtype)) return narrowCode(dtype, static_cast<std::int64_t>(x));
+        // What is left behind 53 bits only decides between neighbours: it is kept as a last bit.
+        const bool isNegative = x < 0;
+        auto magnitude = static_cast<std::uint64_t>(x);
+        if (isNegative) magnitude = 0 - magnitude;
+        if (magnitude >> 53 != 0)
+            magnitude =
+                (magnitude >> 11 << 11) | (static_cast<std::uint64_t>((magnitude & 0x7ff) != 0) << 11);
+        const auto exact = static_cast<double>(magnitude);
+        return narrowCode(dtype, roundToOdd(isNegative ? -exact : exact), how);
+    } else {
+        if (isNarrowFloat(dtype)) {
+            if constexpr (std::is_same_v<T, double>)
+                return narrowCode(dtype, roundToOdd(x), how);
+            else
+                return narrowCode(dtype, x, how);
+        }
+        return narrowCode(dtype, element::cast<std::int64_t>(x));
+    }
+}
+template std::uint8_t narrowed(DType, float, Narrowing);
+template std::uint8_t narrowed(DType, double, Narrowing);
+template std::uint8_t narrowed(DType, std::int32_t, Narrowing);
+template std::uint8_t narrowed(DType, std::int64_t, Narrowing);
+
+namespace {
+
+/// Elements between two packs; a multiple of the elements of a byte.
+constexpr std::int64_t kCodesAtOnce = 1024;
+
+/// Calls each(codes, first, count) for parts of a dense tensor of codes, in parallel.
+template <class Each> void forCodes(std::int64_t total, const Each& each) {
+    parallelRanges(total, total, kCodesAtOnce, [&](std::int64_t begin, std::int64_t end) {
+        std::array<std::uint8_t, kCodesAtOnce> codes;
+        for (std::int64_t at = begin; at < end; at += kCodesAtOnce)
+            each(codes.data(), at, std::min(kCodesAtOnce, end - at));
+    });
+}
+
+void convertToNarrow(const TensorView& in, const TensorView& out, Narrowing how) {
+    Tensor keep;
+    const TensorView from = denseAs(in.dtype, in, keep);
+    withAny(in.dtype, [&](auto zero) {
+        using From = decltype(zero);
+        const auto* const x = from.as<const From>();
+        forCodes(out.elementCount(), [&](std::uint8_t* codes, std::int64_t first, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i) codes[i] = narrowed(out.dtype, x[first + i], how);
+            packCodes(out.dtype, codes, out.data, first, count);
+        });
+    });
+}
+
+void convertFromNarrow(const TensorView& in, const TensorView& out, Narrowing how) {
+    Tensor keep;
+    const TensorView from = denseAs(in.dtype, in, keep);
+    const float* const values = narrowValues(in.dtype);
+    const auto convert = [&](const auto& map, const auto& store) {
+        forCodes(out.elementCount(), [&](std::uint8_t* codes, std::int64_t first, std::int64_t count) {
+            unpackCodes(in.dtype, from.data, first, count, codes);
+            store(map, codes, first, count);
+        });
+    };
+    if (isNarrow(out.dtype)) {
+        std::array<std::uint8_t, 256> map{};
+        for (std::size_t code = 0; code < map.size(); ++code)
+            map[code] = isNarrowFloat(in.dtype)
+                            ? narrowed(out.dtype, values[code], how)
+                            : narrowed(out.dtype, static_cast<std::int32_t>(values[code]), how);
+        return convert(map, [&](const auto& to, std::uint8_t* codes, std::int64_t first, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i) codes[i] = to[codes[i]];
+            packCodes(out.dtype, codes, out.data, first, count);
+        });
+    }
+    withAny(out.dtype, [&](auto zero) {
+        using To = decltype(zero);
+        std::array<To, 256> map;
+        for (std::size_t code = 0; code < map.size(); ++code)
+            map[code] = isNarrowFloat(in.dtype) ? element::cast<To>(values[code])
+                                                : element::cast<To>(static_cast<std::int32_t>(values[code]));
+        To* const y = out.as<To>();
+        convert(map, [&](const auto& to, const std::uint8_t* codes, std::int64_t first, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i) y[first + i] = to[codes[i]];
+        });
+    });
+}
+
+} // namespace
+
+void convertElements(const TensorView& in, const TensorView& out, Narrowing how) {
     if (in.dtype == out.dtype) return copyElements(in, out);
+    if (isNarrow(in.dtype)) return convertFromNarrow(in, out, how);
+    if (isNarrow(out.dtype)) return convertToNarrow(in, out, how);
     const bool toHalf = in.dtype == DType::f32 && out.dtype == DType::f16;
     const bool fromHalf = in.dtype == DType::f16 && out.dtype == DType::f32;
     if ((toHalf || fromHalf) && isDense(in)) {
@@ -89,10 +200,14 @@ TensorView denseAs(DType dtype, const TensorView& in, Tensor& owner) {
 
 void addCast(std::vector<Op>& table) {
     Op cast = makeOp("Cast", "Shape", 28, "The same elements in another dtype", "Y = (to) X");
-    cast.inputs = {port("input", "self", kAll)};
-    cast.outputs = {port("output", "", kAll)};
-    const AttributeSpec saturate = flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here");
-    cast.attributes = {dtypeAttribute("to", "f32", kAll, "Type to convert to"), saturate};
+    cast.inputs = {port("input", "self", kStored)};
+    cast.outputs = {port("output", "", kStored)};
+    const std::vector<AttributeSpec> narrowing{
+        flagAttribute("saturate", true,
+                      "For 8-bit floats: numbers out of range become the largest one, else infinity or NaN"),
+        choiceAttribute("round_mode", "up", {"up", "down", "nearest"}, "Rounding to f8e8m0")};
+    cast.attributes = {dtypeAttribute("to", "f32", kStored, "Type to convert to")};
+    cast.attributes.insert(cast.attributes.end(), narrowing.begin(), narrowing.end());
     cast.infer = inferCast;
     cast.gradient = [](GradientContext& g) { g.give(0, twb::cast(g.gradient(), g.input().type().dtype)); };
     cast.kernel = castKernel;
@@ -100,9 +215,9 @@ void addCast(std::vector<Op>& table) {
 
     Op like = makeOp("CastLike", "Shape", 25, "The same elements in another tensor's dtype",
                      "Y = (dtype of target) X");
-    like.inputs = {port("input", "self", kAll), port("target_type", "other", kAll)};
-    like.outputs = {port("output", "", kAll)};
-    like.attributes = {saturate};
+    like.inputs = {port("input", "self", kStored), port("target_type", "other", kStored)};
+    like.outputs = {port("output", "", kStored)};
+    like.attributes = narrowing;
     like.infer = inferCastLike;
     like.gradient = [](GradientContext& g) { g.give(0, twb::cast(g.gradient(), g.input().type().dtype)); };
     like.cost = castLikeCost;
@@ -110,9 +225,9 @@ void addCast(std::vector<Op>& table) {
     table.push_back(std::move(like));
 
     Op bits = makeOp("BitCast", "Shape", 26, "The same bits, read as another dtype of the same size");
-    bits.inputs = {port("input", "self", kAll)};
-    bits.outputs = {port("output", "", kAll)};
-    bits.attributes = {dtypeAttribute("to", "i32", kAll, "Type of the same size")};
+    bits.inputs = {port("input", "self", kStored)};
+    bits.outputs = {port("output", "", kStored)};
+    bits.attributes = {dtypeAttribute("to", "i32", kStored, "Type of the same size")};
     bits.infer = inferBitCast;
     bits.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                    const Attributes&) { return streamingCost(inputs, outputs, 0); };

@@ -100,6 +100,10 @@ void inferLoop(InferContext& ctx) {
     const std::int64_t trips = tripsOf(ctx);
     for (int i = 0; i < ctx.inputCount() - first; ++i) {
         const TensorType& result = *ctx.input(first + i);
+        if (i >= carried && isPacked(result.dtype))
+            ctx.fail("dtype-mismatch", first + i,
+                     fmt::format("results of {} cannot be stacked, because they share bytes; cast them first",
+                                 name(result.dtype)));
         ctx.output(i, i < carried ? result : stacked(result, 0, trips));
     }
 }
@@ -152,7 +156,7 @@ Op makeControl(const char* name, int opset, const char* doc, const char* formula
     Op op = makeOp(name, kCategory, opset, doc, formula);
     op.role = OpRole::control;
     op.bodies = std::move(bodies);
-    op.outputs = {variadicPort("outputs", "", kAll)};
+    op.outputs = {variadicPort("outputs", "", kStored)};
     AttributeSpec count = integerAttribute("num_outputs", 1, "Number of outputs");
     count.minimum = 1;
     count.maximum = kMostResults;
@@ -174,7 +178,7 @@ AttributeSpec carriedCount(const char* doc) {
 Op makeState(const char* name, const char* doc) {
     Op op = makeOp(name, kCategory, 0, doc);
     op.role = OpRole::state;
-    op.outputs = {port("output", "", kAll)};
+    op.outputs = {port("output", "", kStored)};
     op.noGradient = "belongs to the body of an If, Loop or Scan; choose an output of that node as the loss";
     op.cost = [](std::span<const TensorType>, std::span<const TensorType> outputs, const Attributes&) {
         return streamingCost(outputs, outputs, 0);
@@ -189,7 +193,7 @@ void addControlFlow(std::vector<Op>& table) {
                             "Y = cond ? then : else", {"then_branch", "else_branch"});
     PortSpec cond = hostScalar("cond", kBool);
     cond.optional = false;
-    branch.inputs = {cond, variadicPort("results", "", kAll)};
+    branch.inputs = {cond, variadicPort("results", "", kStored)};
     branch.attributes.push_back(flagAttribute("cond", true, "Not used: the input must be connected"));
     branch.infer = inferIf;
     table.push_back(std::move(branch));
@@ -199,7 +203,7 @@ void addControlFlow(std::vector<Op>& table) {
                           "stacked along a new first axis",
                           "for i in range(M) while cond", {"body"});
     loop.inputs = {hostScalar("M", DTypeSet{DType::i64}), hostScalar("cond", kBool),
-                   hostScalar("cond_out", kBool), variadicPort("results", "", kAll)};
+                   hostScalar("cond_out", kBool), variadicPort("results", "", kStored)};
     AttributeSpec trips;
     trips.name = "M";
     trips.type = AttributeType::integer;
@@ -229,7 +233,7 @@ void addControlFlow(std::vector<Op>& table) {
 
     Op carried = makeState("Carried", "In a body: the initial value in the first iteration, then the carried "
                                       "result with the same index from the previous iteration");
-    carried.inputs = {port("initial", "", kAll)};
+    carried.inputs = {port("initial", "", kStored)};
     AttributeSpec index = integerAttribute("index", 0, "Index of the owner's result, from 0");
     index.minimum = 0;
     index.maximum = kMostResults;

@@ -1,5 +1,6 @@
 #include "ops/held_values.h"
 
+#include "core/narrow.h"
 #include "ops/dispatch.h"
 
 #include <fmt/format.h>
@@ -23,13 +24,15 @@ void need(const InferContext& ctx, DType dtype, const char* attribute, const T& 
 } // namespace
 
 void needHeldBy(const InferContext& ctx, DType dtype, const char* attribute, std::int64_t value) {
+    if (isNarrow(dtype) && holdsIntegers(dtype))
+        need(ctx, dtype, attribute, value, value >= leastOf(dtype) && value <= largestOf(dtype));
     if (!isInteger(dtype)) return;
     withInteger(dtype,
                 [&](auto zero) { need(ctx, dtype, attribute, value, std::in_range<decltype(zero)>(value)); });
 }
 
 void needHeldBy(const InferContext& ctx, DType dtype, const char* attribute) {
-    if (!isInteger(dtype)) return;
+    if (!holdsIntegers(dtype)) return;
     const AttributeValue& given = *ctx.attributes().find(attribute);
     if (std::holds_alternative<std::int64_t>(given) ||
         std::holds_alternative<std::vector<std::int64_t>>(given)) {
@@ -37,7 +40,14 @@ void needHeldBy(const InferContext& ctx, DType dtype, const char* attribute) {
             needHeldBy(ctx, dtype, attribute, value);
         return;
     }
-    for (const double value : ctx.attributes().numbers(attribute))
+    for (const double value : ctx.attributes().numbers(attribute)) {
+        if (isNarrow(dtype)) {
+            const double whole = std::trunc(value);
+            need(ctx, dtype, attribute, value,
+                 whole >= static_cast<double>(leastOf(dtype)) &&
+                     whole <= static_cast<double>(largestOf(dtype)));
+            continue;
+        }
         withInteger(dtype, [&](auto zero) {
             using Limits = std::numeric_limits<decltype(zero)>;
             // The upper bound is a power of two and exact in double; the largest i64 would be rounded up to
@@ -46,6 +56,7 @@ void needHeldBy(const InferContext& ctx, DType dtype, const char* attribute) {
                  std::trunc(value) >= static_cast<double>(Limits::min()) &&
                      value < std::ldexp(1.0, Limits::digits));
         });
+    }
 }
 
 } // namespace twb

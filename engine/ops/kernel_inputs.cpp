@@ -183,8 +183,7 @@ Cost moveCost(std::span<const TensorType> inputs, std::span<const TensorType> ou
 Cost gatherCost(std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
     Cost cost = streamingCost(inputs.subspan(std::min<std::size_t>(inputs.size(), 1)), outputs, 0);
     if (!inputs.empty()) cost.dtype = inputs[0].dtype;
-    for (const TensorType& out : outputs)
-        cost.bytes += countOf(out.shape) * static_cast<double>(sizeOf(out.dtype));
+    for (const TensorType& out : outputs) cost.bytes += countOf(out.shape) * bitsOf(out.dtype) / 8.0;
     return cost;
 }
 

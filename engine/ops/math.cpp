@@ -173,7 +173,7 @@ void addMath(std::vector<Op>& table) {
 
     Op identity =
         makeUnary("Identity", "Shape", 25, "The same tensor; free if the input has no other consumer",
-                  "Y = X", kAll, 0, identityKernel);
+                  "Y = X", kStored, 0, identityKernel);
     identity.torch = "{0}";
     identity.gradient = [](GradientContext& g) { g.give(0, g.gradient()); };
     identity.inputs[0].name = "input";

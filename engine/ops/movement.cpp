@@ -18,10 +18,10 @@ void addMovement(std::vector<Op>& table) {
     Op to = makeOp("To", "Move", 0,
                    "Copies a tensor to this node's device, as PyTorch's .to(), .cpu() and .cuda() do");
     to.role = OpRole::transfer;
-    to.inputs = {port("self", "self", kAll)};
-    to.outputs = {port("output", "", kAll)};
+    to.inputs = {port("self", "self", kStored)};
+    to.outputs = {port("output", "", kStored)};
     to.attributes = {
-        dtypeAttribute("dtype", "", kAll, "Type to convert to; absent: unchanged"),
+        dtypeAttribute("dtype", "", kStored, "Type to convert to; absent: unchanged"),
         flagAttribute("non_blocking", false,
                       "Let the host continue during the copy; effective from pinned memory only"),
         flagAttribute("pin_memory", false, "Copy from page-locked host memory, at the link's full speed")};

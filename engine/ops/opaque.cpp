@@ -5,33 +5,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
-
 namespace twb {
 namespace {
 
 constexpr std::string_view kName = "Opaque";
-
-/// "f32[2,3]"; "i64[]" is a scalar.
-std::optional<TensorType> parseType(std::string_view text) {
-    const std::size_t open = text.find('[');
-    if (open == std::string_view::npos || !text.ends_with(']')) return std::nullopt;
-    const auto dtype = parseDType(text.substr(0, open));
-    if (!dtype) return std::nullopt;
-    std::vector<std::int64_t> dims;
-    const char* at = text.data() + open + 1;
-    const char* const end = text.data() + text.size() - 1;
-    while (at != end) {
-        std::int64_t size = -1;
-        const auto [next, error] = std::from_chars(at, end, size);
-        if (error != std::errc() || size < 0 || (next != end && (*next != ',' || next + 1 == end)))
-            return std::nullopt;
-        dims.push_back(size);
-        at = next == end ? end : next + 1;
-    }
-    return TensorType{*dtype, Shape(std::move(dims))};
-}
 
 void inferOpaque(InferContext& ctx) {
     const AttributeValue* outputs = ctx.attributes().find("outputs");
@@ -42,7 +19,7 @@ void inferOpaque(InferContext& ctx) {
             "attribute", -1,
             fmt::format("Opaque: attribute \"outputs\" must have {} types, as \"num_outputs\" says", count));
     for (std::size_t i = 0; i < count; ++i) {
-        const auto type = parseType((*texts)[i]);
+        const auto type = parseTensorType((*texts)[i]);
         if (!type)
             ctx.fail("attribute", -1,
                      fmt::format("Opaque: attribute \"outputs\" must have types such as f32[2,3], but has "
@@ -76,10 +53,10 @@ void addOpaque(std::vector<Op>& table) {
     Op op = makeOp(
         std::string(kName), "Imported", 0,
         "A call in an imported program that has no equivalent op; a graph that contains it does not run");
-    PortSpec operands = variadicPort("operands", "operands", kAll);
+    PortSpec operands = variadicPort("operands", "operands", kStored);
     operands.optional = true;
     op.inputs = {std::move(operands)};
-    PortSpec outputs = port("outputs", "", kAll);
+    PortSpec outputs = port("outputs", "", kStored);
     outputs.variadic = true;
     op.outputs = {std::move(outputs)};
     AttributeSpec target;

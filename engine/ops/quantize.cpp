@@ -14,12 +14,17 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace twb {
 namespace {
 
-constexpr DTypeSet kQuantized{DType::i8, DType::u8, DType::i16, DType::u16};
-constexpr DTypeSet kScales{DType::f32, DType::f16, DType::bf16};
+constexpr DTypeSet kQuantized =
+    DTypeSet{DType::i8,         DType::u8,     DType::i16,        DType::u16,   DType::f8e4m3fn,
+             DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f4e2m1} |
+    kNarrowIntegers;
+constexpr DTypeSet kPrecisions{DType::f32, DType::f16, DType::bf16};
+constexpr DTypeSet kScales = kPrecisions | DTypeSet{DType::f8e8m0};
 
 bool differ(std::int64_t a, std::int64_t b) { return a != kUnknownDim && b != kUnknownDim && a != b; }
 
@@ -50,8 +55,11 @@ void checkScale(const InferContext& ctx, const Shape& x, int scalePort, int zero
         fail("it must be a scalar or one-dimensional; set block_size for blocks");
     }
     if (const TensorType* zero = ctx.input(zeroPort)) {
-        bool same = zero->shape.rank() == scale.rank();
-        for (int i = 0; same && i < scale.rank(); ++i) same = !differ(zero->shape[i], scale[i]);
+        // A single one may be a scalar or a list.
+        const auto isOne = [](const Shape& s) { return s.rank() == 0 || (s.rank() == 1 && s[0] == 1); };
+        const bool isSingle = block == 0 && isOne(zero->shape) && isOne(scale);
+        bool same = isSingle || zero->shape.rank() == scale.rank();
+        for (int i = 0; same && !isSingle && i < scale.rank(); ++i) same = !differ(zero->shape[i], scale[i]);
         if (!same)
             ctx.fail("shape-mismatch", zeroPort,
                      fmt::format("{}: the zero point has the shape {}, but the scale has the shape {}; "
@@ -79,6 +87,9 @@ void inferQuantize(InferContext& ctx) {
 void inferDequantize(InferContext& ctx) {
     const Shape& x = ctx.input(0)->shape;
     checkScale(ctx, x, 1, 2);
+    if (ctx.input(1)->dtype == DType::f8e8m0 && !ctx.attributes().has("output_dtype"))
+        ctx.fail("attribute", -1,
+                 "DequantizeLinear: with a scale of f8e8m0, the attribute \"output_dtype\" must be set");
     ctx.output(0, {ctx.attributes().has("output_dtype") ? dtypeOf(ctx.attributes(), "output_dtype")
                                                         : ctx.input(1)->dtype,
                    x});
@@ -267,6 +278,60 @@ private:
     Tensor m_copy;
 };
 
+/// To a narrow dtype; a float is rounded once, with its zero point added before.
+template <class Quotient>
+void quantizeNarrow(const KernelContext& ctx, const TensorView& out, const Quotient& quotient) {
+    const DType dtype = out.dtype;
+    Tensor keepZero;
+    const float* zero = nullptr;
+    if (isGiven(ctx, 2)) zero = denseAs(DType::f32, ctx.inputs[2], keepZero).as<const float>();
+    const Narrowing how{.saturate = ctx.attributes.flag("saturate")};
+    const auto least = static_cast<float>(leastOf(dtype));
+    const auto most = static_cast<float>(largestOf(dtype));
+    // Elements that share a byte may be computed by different threads.
+    Tensor unpacked;
+    if (isPacked(dtype)) unpacked = Tensor::onHost({DType::u8, out.shape});
+    auto* const codes = unpacked ? static_cast<std::uint8_t*>(unpacked.data()) : out.as<std::uint8_t>();
+    forScaled(ctx, [&](std::int64_t i, std::int64_t at) {
+        const float exact = quotient(i, at);
+        const float shift = zero ? zero[at] : 0.0F;
+        codes[i] = isNarrowFloat(dtype)
+                       ? narrowed(dtype, exact + shift, how)
+                       : narrowed(dtype, std::clamp(std::nearbyint(exact) + shift, least, most), how);
+    });
+    if (unpacked) packCodes(dtype, codes, out.data, 0, out.elementCount());
+}
+
+/// From a narrow dtype.
+void dequantizeNarrow(const KernelContext& ctx, const TensorView& out) {
+    const DType dtype = ctx.inputs[0].dtype;
+    Tensor keepX;
+    Tensor keepScale;
+    Tensor keepZero;
+    const TensorView in = denseAs(dtype, ctx.inputs[0], keepX);
+    const auto* const scale = denseAs(DType::f32, ctx.inputs[1], keepScale).as<const float>();
+    const float* zero = nullptr;
+    if (isGiven(ctx, 2)) zero = denseAs(DType::f32, ctx.inputs[2], keepZero).as<const float>();
+    const float* const values = narrowValues(dtype);
+    auto* const y = out.as<float>();
+    const auto* const bytes = in.as<const std::uint8_t>();
+    const auto each = [&](auto bits) {
+        constexpr std::int64_t perByte = 8 / bits;
+        forScaled(ctx, [&](std::int64_t i, std::int64_t at) {
+            const auto code = static_cast<std::uint8_t>(bytes[i / perByte] >> (i % perByte * bits));
+            y[i] = (values[code] - (zero ? zero[at] : 0.0F)) * scale[at];
+        });
+    };
+    switch (bitsOf(dtype)) {
+    case 8:
+        return each(std::integral_constant<int, 8>{});
+    case 4:
+        return each(std::integral_constant<int, 4>{});
+    default:
+        return each(std::integral_constant<int, 2>{});
+    }
+}
+
 void quantizeKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0 || quantizedByVectors(ctx)) return;
     const RowMajorResult result(ctx.outputs[0]);
@@ -279,6 +344,13 @@ void quantizeKernel(const KernelContext& ctx) {
     if (isGiven(ctx, 2)) zero = denseAs(DType::i32, ctx.inputs[2], keepZero).as<const std::int32_t>();
     const DType precision =
         ctx.attributes.has("precision") ? dtypeOf(ctx.attributes, "precision") : ctx.inputs[1].dtype;
+    if (isNarrow(ctx.outputs[0].dtype)) {
+        quantizeNarrow(ctx, result.view(), [&](std::int64_t i, std::int64_t at) {
+            return roundedTo(precision, x[i] / scale[at]);
+        });
+        result.finish();
+        return;
+    }
     withQuantized(ctx.outputs[0].dtype, [&](auto none) {
         using T = decltype(none);
         T* const y = result.view().as<T>();
@@ -293,6 +365,11 @@ void quantizeKernel(const KernelContext& ctx) {
 void dequantizeKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0 || dequantizedByVectors(ctx)) return;
     const RowMajorResult result(ctx.outputs[0]);
+    if (isNarrow(ctx.inputs[0].dtype)) {
+        dequantizeNarrow(ctx, result.view());
+        result.finish();
+        return;
+    }
     Tensor keepX;
     Tensor keepScale;
     Tensor keepZero;
@@ -372,20 +449,22 @@ void addQuantization(std::vector<Op>& table) {
     Op quantize = makeOp("QuantizeLinear", "Quantize", 28,
                          "Quantizes numbers to small integers: divided by a scale, rounded, saturated",
                          "Y = saturate(round(X / scale) + zero_point)");
-    const DTypeSet scales = kScales | DTypeSet{DType::i32};
-    quantize.inputs = {port("x", "self", scales), port("y_scale", "scale", scales),
+    quantize.inputs = {port("x", "self", kPrecisions | DTypeSet{DType::i32}),
+                       port("y_scale", "scale", kScales | DTypeSet{DType::i32}),
                        optionalPort("y_zero_point", "zero_point", kQuantized)};
     quantize.outputs = {port("y", "", kQuantized)};
     quantize.attributes = blockAttributes();
     quantize.attributes.push_back(dtypeAttribute("output_dtype", "", kQuantized,
                                                  "Type of the result; absent: the zero point's, or u8"));
     quantize.attributes.push_back(
-        dtypeAttribute("precision", "", kScales, "Precision of the quotient; absent: the scale's"));
-    quantize.attributes.push_back(flagAttribute("saturate", true, "For 8-bit floats in ONNX; not used here"));
+        dtypeAttribute("precision", "", kPrecisions, "Precision of the quotient; absent: the scale's"));
+    quantize.attributes.push_back(
+        flagAttribute("saturate", true,
+                      "For 8-bit floats: numbers out of range become the largest one, else infinity or NaN"));
     quantize.infer = inferQuantize;
     quantize.channelsLast = ChannelsLast::either;
     quantize.kernel = quantizeKernel;
-    quantize.noGradient = "gives integers";
+    quantize.noGradient = "gives quantized numbers";
     table.push_back(std::move(quantize));
 
     Op dequantize = makeOp("DequantizeLinear", "Quantize", 28, "Dequantizes small integers to numbers",
@@ -393,10 +472,10 @@ void addQuantization(std::vector<Op>& table) {
     const DTypeSet integers = kQuantized | DTypeSet{DType::i32};
     dequantize.inputs = {port("x", "self", integers, "T"), port("x_scale", "scale", kScales),
                          optionalPort("x_zero_point", "zero_point", integers, "T")};
-    dequantize.outputs = {port("y", "", kScales)};
+    dequantize.outputs = {port("y", "", kPrecisions)};
     dequantize.attributes = blockAttributes();
     dequantize.attributes.push_back(
-        dtypeAttribute("output_dtype", "", kScales, "Type of the result; absent: the scale's"));
+        dtypeAttribute("output_dtype", "", kPrecisions, "Type of the result; absent: the scale's"));
     dequantize.tolerance = {1.2e-7, 0};
     dequantize.infer = inferDequantize;
     dequantize.channelsLast = ChannelsLast::either;

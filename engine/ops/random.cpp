@@ -123,10 +123,10 @@ void addRandomSources(std::vector<Op>& table) {
         makeOp("Input", "Tensors", 0,
                "An input of the graph; random normal numbers, or zeros for integers, until a run sets it");
     input.role = OpRole::source;
-    input.outputs = {port("output", "", kAll)};
+    input.outputs = {port("output", "", kStored)};
     input.attributes = {
         shapeAttribute("shape", std::vector<std::int64_t>{2, 3}, 0, "Sizes, outermost first; [] is a scalar"),
-        dtypeAttribute("dtype", "f32", kAll, "Type of the elements"),
+        dtypeAttribute("dtype", "f32", kStored, "Type of the elements"),
         integerAttribute("seed", 0, "The same seed gives the same numbers on every device")};
     input.tolerance = {1.2e-7, 1e-30};
     input.infer = inferRandom;

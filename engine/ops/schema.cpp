@@ -198,8 +198,7 @@ Cost streamingCost(std::span<const TensorType> inputs, std::span<const TensorTyp
                    double flopsPerElement) {
     Cost cost;
     for (const auto& types : {inputs, outputs})
-        for (const TensorType& type : types)
-            cost.bytes += countOf(type.shape) * static_cast<double>(sizeOf(type.dtype));
+        for (const TensorType& type : types) cost.bytes += countOf(type.shape) * bitsOf(type.dtype) / 8.0;
     const auto& leading = inputs.empty() ? outputs : inputs;
     if (!leading.empty()) cost.dtype = leading[0].dtype;
     const auto& counted = outputs.empty() ? inputs : outputs;

@@ -22,7 +22,13 @@ inline constexpr DTypeSet kNumbers = kFloats | kIntegers;
 inline constexpr DTypeSet kMatrixTypes = kFloats | DTypeSet{DType::i32, DType::i64, DType::u32, DType::u64};
 inline constexpr DTypeSet kIndices{DType::i32, DType::i64};
 inline constexpr DTypeSet kBool{DType::boolean};
+/// All that ops calculate with.
 inline constexpr DTypeSet kAll = kNumbers | kBool;
+inline constexpr DTypeSet kNarrowFloats{DType::f8e4m3fn,   DType::f8e4m3fnuz, DType::f8e5m2,
+                                        DType::f8e5m2fnuz, DType::f8e8m0,     DType::f4e2m1};
+inline constexpr DTypeSet kNarrowIntegers{DType::i4, DType::u4, DType::i2, DType::u2};
+/// All that a tensor may have: for ops that only store, copy or convert their elements.
+inline constexpr DTypeSet kStored = kAll | kNarrowFloats | kNarrowIntegers;
 
 /// The dtypes of a set, as listed in messages and choices.
 std::vector<std::string> namesOf(DTypeSet types);

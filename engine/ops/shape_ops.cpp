@@ -1,4 +1,5 @@
 #include "backends/cpu/strided.h"
+#include "core/narrow.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -138,6 +139,21 @@ void inferTranspose(InferContext& ctx) {
 
 void transposeKernel(const KernelContext& ctx) { transposeViews(ctx, copyElements); }
 
+/// Packed elements move as one code per byte.
+void transposeStored(const KernelContext& ctx) {
+    const TensorView& in = ctx.inputs[0];
+    const TensorView& out = ctx.outputs[0];
+    if (!isPacked(in.dtype)) return transposeKernel(ctx);
+    const Tensor from = Tensor::onHost({DType::u8, in.shape});
+    const Tensor to = Tensor::onHost({DType::u8, out.shape});
+    const std::int64_t count = in.elementCount();
+    unpackCodes(in.dtype, in.data, 0, count, static_cast<std::uint8_t*>(from.data()));
+    const TensorView inputs[] = {from.view()};
+    const TensorView outputs[] = {to.view()};
+    transposeKernel({inputs, outputs, ctx.attributes});
+    packCodes(out.dtype, static_cast<const std::uint8_t*>(to.data()), out.data, 0, count);
+}
+
 void inferConcat(InferContext& ctx) {
     Shape shape = ctx.input(0)->shape;
     const int rank = shape.rank();
@@ -234,8 +250,8 @@ static void concatGradient(GradientContext& g) {
 
 void addShapeOps(std::vector<Op>& table) {
     Op reshape = makeOp("Reshape", "Shape", 25, "The same elements in another shape");
-    reshape.inputs = {port("data", "self", kAll, "T"), hostPort("shape")};
-    reshape.outputs = {port("reshaped", "", kAll, "T")};
+    reshape.inputs = {port("data", "self", kStored, "T"), hostPort("shape")};
+    reshape.outputs = {port("reshaped", "", kStored, "T")};
     reshape.attributes = {
         shapeAttribute("shape", std::nullopt, -1, "New sizes; one -1 is computed, 0 copies the input's size"),
         flagAttribute("allowzero", false, "Read a 0 in the shape as a size of 0, not as a copy")};
@@ -247,12 +263,12 @@ void addShapeOps(std::vector<Op>& table) {
     table.push_back(std::move(reshape));
 
     Op transpose = makeOp("Transpose", "Shape", 25, "Axes in another order");
-    transpose.inputs = {port("data", "self", kAll, "T")};
-    transpose.outputs = {port("transposed", "", kAll, "T")};
+    transpose.inputs = {port("data", "self", kStored, "T")};
+    transpose.outputs = {port("transposed", "", kStored, "T")};
     transpose.attributes = {integersAttribute("perm", "Input axis of each output axis; absent: reversed")};
     transpose.infer = inferTranspose;
     transpose.cost = moveCost;
-    transpose.kernel = transposeKernel;
+    transpose.kernel = transposeStored;
     transpose.gradient = transposeGradient;
     table.push_back(std::move(transpose));
 

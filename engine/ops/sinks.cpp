@@ -33,7 +33,7 @@ void saveKernel(const KernelContext& ctx) {
 Op makeSink(std::string name, std::string doc) {
     Op op = makeOp(std::move(name), "Look", 0, std::move(doc));
     op.role = OpRole::sink;
-    op.inputs = {port("tensor", "tensor", kAll)};
+    op.inputs = {port("tensor", "tensor", kStored)};
     op.infer = inferSink;
     op.cost = [](std::span<const TensorType> inputs, std::span<const TensorType> outputs, const Attributes&) {
         return streamingCost(inputs, outputs, 0);

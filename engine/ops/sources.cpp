@@ -1,5 +1,6 @@
 #include "backends/cpu/parallel.h"
 #include "core/format.h"
+#include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
 #include "ops/families.h"
@@ -147,9 +148,19 @@ void fullKernel(const KernelContext& ctx) {
     });
 }
 
+/// Numbers out of range become the largest one, but infinity stays infinity where there is one.
+template <class Values> void storeNarrow(const TensorView& out, const Values& values) {
+    std::vector<std::uint8_t> codes;
+    for (const auto value : values)
+        codes.push_back(narrowed(out.dtype, value, {.saturate = std::isfinite(static_cast<double>(value))}));
+    if (codes.size() == 1) codes.resize(static_cast<std::size_t>(out.elementCount()), codes[0]);
+    packCodes(out.dtype, codes.data(), out.data, 0, static_cast<std::int64_t>(codes.size()));
+}
+
 void constantKernel(const KernelContext& ctx) {
     const AttributeValue& value = *ctx.attributes.find("value");
     const auto store = [&](const auto& values) {
+        if (isNarrow(ctx.outputs[0].dtype)) return storeNarrow(ctx.outputs[0], values);
         withAny(ctx.outputs[0].dtype, [&](auto zero) {
             using T = decltype(zero);
             const std::size_t step = values.size() == 1 ? 0 : 1;
@@ -213,14 +224,14 @@ AttributeSpec shapeOfSource() {
 
 void addSources(std::vector<Op>& table) {
     Op file =
-        makeSource("File", 0, "A tensor from a .npy, .npz or .safetensors file, read on the host", kAll);
+        makeSource("File", 0, "A tensor from a .npy, .npz or .safetensors file, read on the host", kStored);
     file.attributes = {fileAttribute(
         "path", "The file, relative to the project's folder: a.npy, a.npz#name or a.safetensors#name")};
     file.infer = inferFile;
     file.kernel = fileKernel;
     table.push_back(std::move(file));
 
-    Op constant = makeSource("Constant", 25, "A tensor with the given values", kAll);
+    Op constant = makeSource("Constant", 25, "A tensor with the given values", kStored);
     constant.attributes = {
         [] {
             AttributeSpec value;
@@ -231,7 +242,7 @@ void addSources(std::vector<Op>& table) {
             return value;
         }(),
         shapeAttribute("shape", std::nullopt, 0, "Sizes; absent: a list for a list of values, else a scalar"),
-        dtypeAttribute("dtype", "f32", kAll, "Type of the elements")};
+        dtypeAttribute("dtype", "f32", kStored, "Type of the elements")};
     constant.infer = inferConstant;
     constant.kernel = constantKernel;
     table.push_back(std::move(constant));

@@ -273,7 +273,7 @@ static void tileGradient(GradientContext& g) {
 
 void addViewOps(std::vector<Op>& table) {
     Op shape = makeOp("Shape", "Shape", 25, "The sizes of a tensor, as a list of integers");
-    shape.inputs = {port("data", "self", kAll)};
+    shape.inputs = {port("data", "self", kStored)};
     shape.outputs = {port("shape", "", DTypeSet{DType::i64})};
     AttributeSpec end = integerAttribute("end", 0, "End axis, excluded; absent: after the last axis");
     end.defaultValue.reset();
@@ -286,7 +286,7 @@ void addViewOps(std::vector<Op>& table) {
     table.push_back(std::move(shape));
 
     Op size = makeOp("Size", "Shape", 25, "Number of elements of a tensor");
-    size.inputs = {port("data", "self", kAll)};
+    size.inputs = {port("data", "self", kStored)};
     size.outputs = {port("size", "", DTypeSet{DType::i64})};
     size.readsTypesOnly = true;
     size.infer = [](InferContext& ctx) { ctx.output(0, {DType::i64, Shape{}}); };
@@ -296,6 +296,7 @@ void addViewOps(std::vector<Op>& table) {
     table.push_back(std::move(size));
 
     Op squeeze = makeShapeOp("Squeeze", 25, "Removes axes of size 1", "squeezed");
+    squeeze.inputs[0].types = squeeze.outputs[0].types = kStored;
     squeeze.inputs.push_back(hostPort("axes"));
     squeeze.attributes = {
         integersAttribute("axes", "Axes to remove, negative from the end; absent: all of size 1")};
@@ -306,6 +307,7 @@ void addViewOps(std::vector<Op>& table) {
     table.push_back(std::move(squeeze));
 
     Op unsqueeze = makeShapeOp("Unsqueeze", 25, "Inserts axes of size 1", "expanded");
+    unsqueeze.inputs[0].types = unsqueeze.outputs[0].types = kStored;
     unsqueeze.inputs.push_back(hostPort("axes"));
     unsqueeze.attributes = {
         integersAttribute("axes", "Positions of the new axes in the result, negative from the end")};
@@ -318,7 +320,8 @@ void addViewOps(std::vector<Op>& table) {
     Op flatten =
         makeShapeOp("Flatten", 25,
                     "Flattens to a matrix: the axes before `axis` become rows, the others columns", "output");
-    flatten.inputs = {port("input", "self", kAll, "T")};
+    flatten.inputs = {port("input", "self", kStored, "T")};
+    flatten.outputs[0].types = kStored;
     flatten.attributes = {
         integerAttribute("axis", 1, "The first axis that becomes a column, negative from the end")};
     flatten.inPlace = {0};

@@ -16,6 +16,11 @@
 #include <unordered_set>
 
 namespace twb {
+
+void NodeFacts::addOutputs(std::vector<DType>& dtypes) const {
+    for (const auto& output : outputs)
+        if (output && (dtypes.empty() || isNarrow(output->dtype))) dtypes.push_back(output->dtype);
+}
 namespace {
 
 /// The devices of the lanes.

@@ -37,6 +37,10 @@ struct NodeFacts {
     bool fine = false;  ///< its types are known and it has no error of its own; its inputs may have errors
     bool asked = false; ///< `value` was requested: it is known, or cannot be
     bool noted = false; ///< a diagnostic is, or was, about this node
+
+    /// Completes the dtypes of the inputs for Backend::supports: with those of narrow outputs, and for a node
+    /// without inputs with that of the first output.
+    void addOutputs(std::vector<DType>& dtypes) const;
 };
 
 /// A copy made by the implicit policy: one per (tensor, destination), shared by the consumers.

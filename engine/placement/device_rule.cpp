@@ -188,8 +188,7 @@ bool DeviceRule::mayStandOn(NodeId id, Device device) const {
     std::vector<DType> dtypes;
     for (const auto& from : facts.inputs)
         if (const auto type = from ? m_analysis.typeOf(*from) : std::nullopt) dtypes.push_back(type->dtype);
-    if (dtypes.empty() && !facts.outputs.empty() && facts.outputs[0])
-        dtypes.push_back(facts.outputs[0]->dtype);
+    facts.addOutputs(dtypes);
     return backend->supports(facts.op->name.c_str(), facts.op->kernel, dtypes);
 }
 

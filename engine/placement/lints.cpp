@@ -327,6 +327,7 @@ void Lints::lookAtOp(const NodeFacts& facts) {
     copies += priceOf({facts.id, 0}, facts.device, *home).ns;
     const Backend* there = m_devices.find(*home);
     const Backend* here = m_devices.find(facts.device);
+    facts.addOutputs(dtypes);
     if (!there || !here || !there->supports(facts.op->name.c_str(), facts.op->kernel, dtypes)) return;
     const std::array outputs{*facts.outputs[0]};
     const Cost cost = costOf(*facts.op, inputs, outputs, facts.attributes);

@@ -5,6 +5,7 @@
 #include "ops/input_errors.h"
 #include "ops/opaque.h"
 #include "placement/fixes.h"
+#include "placement/step_transfers.h"
 #include "placement/update_rule.h"
 
 #include <fmt/format.h>
@@ -288,12 +289,26 @@ bool NodeRules::inferOutputs(NodeFacts& facts, const Node& node, std::span<const
     return false;
 }
 
+/// A To needs a kernel on one of its two devices if it changes the dtype.
+bool NodeRules::checkConversion(const NodeFacts& facts, const Node& node) {
+    const DType before = m_out.typeOf(*facts.inputs[0])->dtype;
+    const DType after = facts.outputs[0]->dtype;
+    const Device source = m_out.find(facts.inputs[0]->node)->device;
+    if (before == after || convertsFirst(m_devices, source, facts.device, before, after)) return true;
+    const std::string places = source == facts.device
+                                   ? source.toString()
+                                   : fmt::format("{} or {}", source.toString(), facts.device.toString());
+    add(makeError("unsupported", node.id, -1,
+                  fmt::format("{} converts {} to {}, for which {} has no kernel; convert on cpu",
+                              quoted(node), name(before), name(after), places)));
+    return false;
+}
+
 bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
     const Backend* backend = m_devices.find(facts.device);
-    if (op.role == OpRole::transfer || op.role == OpRole::control || op.role == OpRole::state ||
-        isOpaque(op) || !backend)
-        return true;
+    if (op.role == OpRole::transfer) return checkConversion(facts, node);
+    if (op.role == OpRole::control || op.role == OpRole::state || isOpaque(op) || !backend) return true;
     const bool usesFiles = op.role != OpRole::source && op.attribute("path");
     if (usesFiles && !facts.device.isCpu()) {
         Diagnostic d =
@@ -307,8 +322,7 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
     std::vector<DType> dtypes;
     for (const auto& from : facts.inputs)
         if (from) dtypes.push_back(m_out.typeOf(*from)->dtype);
-    for (const auto& output : facts.outputs)
-        if (dtypes.empty() && output) dtypes.push_back(output->dtype);
+    facts.addOutputs(dtypes);
     // A file is read on the host, whatever its lane.
     if (op.role == OpRole::source && op.attribute("path")) backend = &m_devices.at(Device::cpu());
     if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;

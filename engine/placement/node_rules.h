@@ -38,6 +38,7 @@ private:
     bool checkDevices(NodeFacts& facts);
     bool inferOutputs(NodeFacts& facts, const Node& node, std::span<const TensorType* const> types);
     bool checkSupport(const NodeFacts& facts, const Node& node);
+    bool checkConversion(const NodeFacts& facts, const Node& node);
     const Tensor* hostValue(PortRef from, int depth = 0);
     void add(Diagnostic d) { m_out.diagnostics.push_back(std::move(d)); }
     Diagnostic describe(const InferError& e, const NodeFacts& facts, const Node& node) const;

@@ -4,6 +4,7 @@
 #include "graph/folding.h"
 #include "ops/op_table.h"
 #include "ops/opaque.h"
+#include "placement/step_transfers.h"
 #include "placement/update_rule.h"
 
 #include <fmt/format.h>
@@ -117,6 +118,7 @@ void PlacementModel::addItem(const NodeFacts& facts, const Options& options) {
         sized = sized && isKnown(type);
         if (sized) outputs.push_back(*type);
     }
+    facts.addOutputs(dtypes);
     Cost cost;
     if (sized) cost = costOf(*op, inputs, outputs, facts.attributes);
     for (std::size_t place = 0; place < m_devices.size(); ++place) {
@@ -223,7 +225,9 @@ void PlacementModel::addTransfer(const NodeFacts& facts) {
     const Op& castOp = *findOp("Cast");
     const Attributes attributes = completeAttributes(castOp, {{"to", std::string(name(after->dtype))}});
     const Cost cost = costOf(castOp, std::array{*before}, std::array{*after}, attributes);
-    const bool castFirst = sizeOf(after->dtype) <= sizeOf(before->dtype);
+    const bool castFirst = convertsFirst(m_deviceMap, m_analysis.find(from.node)->device, facts.device,
+                                         before->dtype, after->dtype)
+                               .value_or(true);
     auto& ns = m_problem.items[castFirst ? itemOf(from.node) : item].ns;
     for (std::size_t place = 0; place < m_devices.size(); ++place)
         ns[place] += m_deviceMap.at(m_devices[place]).profile().kernelNs(cost);

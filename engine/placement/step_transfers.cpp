@@ -1,6 +1,7 @@
 #include "placement/step_transfers.h"
 
 #include "core/error.h"
+#include "ops/op_table.h"
 
 #include <algorithm>
 #include <array>
@@ -96,6 +97,21 @@ std::vector<StepTransfer> stepTransfers(const Graph& graph, const Analysis& anal
                            copy.target.isCpu()});
     }
     return out;
+}
+
+std::optional<bool> convertsFirst(const DeviceMap& devices, Device source, Device target, DType before,
+                                  DType after) {
+    const Op& cast = *findOp("Cast");
+    std::vector<DType> dtypes{before};
+    if (isNarrow(after)) dtypes.push_back(after);
+    const auto hasKernel = [&](Device device) {
+        const Backend* backend = devices.find(device);
+        return !backend || backend->supports(cast.name.c_str(), cast.kernel, dtypes);
+    };
+    const bool isFirst = bitsOf(after) <= bitsOf(before);
+    if (hasKernel(isFirst ? source : target)) return isFirst;
+    if (hasKernel(isFirst ? target : source)) return !isFirst;
+    return std::nullopt;
 }
 
 } // namespace twb

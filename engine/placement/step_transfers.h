@@ -24,4 +24,9 @@ bool isSync(const Graph& graph, const Analysis& analysis, const NodeFacts& facts
 /// The transfers and syncs of one iteration: all of the graph except those of frames that run once.
 std::vector<StepTransfer> stepTransfers(const Graph& graph, const Analysis& analysis);
 
+/// Whether a To between these devices converts the dtype before it copies: so it does where that makes the
+/// copy smaller, unless only the target has a kernel for it. Nothing if neither device has one.
+std::optional<bool> convertsFirst(const DeviceMap& devices, Device source, Device target, DType before,
+                                  DType after);
+
 } // namespace twb

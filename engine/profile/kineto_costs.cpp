@@ -28,7 +28,7 @@ struct Operand {
         return std::accumulate(dims.begin(), dims.end(), 1.0,
                                [](double n, std::int64_t d) { return n * double(d); });
     }
-    double bytes() const { return elements() * static_cast<double>(sizeOf(dtype)); }
+    double bytes() const { return elements() * bitsOf(dtype) / 8.0; }
 };
 
 /// The dtypes of tensors, as the profiler writes them; scalars have other names.
@@ -75,7 +75,7 @@ Cost productCost(double flops, std::initializer_list<const Operand*> read, doubl
     cost.flops = flops;
     cost.dtype = (*read.begin())->dtype;
     for (const Operand* operand : read) cost.bytes += operand->bytes();
-    cost.bytes += writtenElements * static_cast<double>(sizeOf(cost.dtype));
+    cost.bytes += writtenElements * bitsOf(cost.dtype) / 8.0;
     return cost;
 }
 

@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "placement/device_rule.h"
+#include "placement/step_transfers.h"
 #include "placement/update_rule.h"
 #include "runtime/compiler.h"
 #include "runtime/layout_plan.h"
@@ -247,8 +248,9 @@ void Compiler::addTo(const NodeFacts& facts, const Node& node) {
     const TensorType& wanted = *facts.outputs[0];
     const Device source = m_plan->values[value].device;
     const DType before = m_plan->values[value].type.dtype;
-    // Converts on the side that makes the copy smaller.
-    const bool castFirst = before != wanted.dtype && sizeOf(wanted.dtype) <= sizeOf(before);
+    const bool castFirst =
+        before != wanted.dtype &&
+        convertsFirst(m_plan->devices, source, facts.device, before, wanted.dtype).value_or(true);
     const bool setup = isSetup(value) && m_graph.runsOnce(node);
     if (castFirst) value = addCast(value, wanted.dtype, node.id, setup);
     if (source != facts.device) {

@@ -68,7 +68,7 @@ private Q_SLOTS:
         QVERIFY2(op, "the kernel is of no op in the table");
         const CaseMaker make = caseMakerOf(*op);
         QVERIFY2(make, "no launches of it are made here");
-        for (const DType dtype : kAllDTypes) {
+        for (const DType dtype : kWideDTypes) {
             if (!caseTypesOf(*op).contains(dtype)) continue;
             if (!hasCudaKernel(op->name, std::vector<DType>{dtype, dtype, dtype})) continue;
             for (std::uint32_t seed = 0; seed < 24; ++seed) {

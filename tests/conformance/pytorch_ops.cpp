@@ -175,7 +175,7 @@ void addRandomCases(Cases& cases, std::uint32_t first, std::uint32_t seeds) {
         const CaseMaker make =
             op.role == OpRole::compute || op.role == OpRole::source ? caseMakerOf(op) : nullptr;
         if (!make || op.name == "File" || op.name == "Input") continue;
-        for (const DType dtype : kAllDTypes) {
+        for (const DType dtype : kWideDTypes) {
             if (!caseTypesOf(op).contains(dtype)) continue;
             for (const auto& [variant, word] : kVariants)
                 for (std::uint32_t seed = first; seed < first + seeds; ++seed) {

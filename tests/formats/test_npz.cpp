@@ -187,7 +187,7 @@ private Q_SLOTS:
         for (const DType dtype : kAllDTypes) {
             const std::string where = fmt::format("all.npz#{}", name(dtype));
             const Tensor tensor = dice.tensor(dtype, Shape{3, 5}, 0, 100);
-            if (dtype == DType::bf16) {
+            if (dtype == DType::bf16 || isNarrow(dtype)) {
                 QVERIFY(refusal([&] { files()->write(where, tensor.view()); }).contains("cast the tensor"));
                 continue;
             }
@@ -197,7 +197,7 @@ private Q_SLOTS:
             QVERIFY(back.type() == tensor.type());
             QCOMPARE(valuesOf(back), valuesOf(tensor));
         }
-        QCOMPARE(Npz(path("all.npz")).names().size(), kDTypeCount - 1);
+        QCOMPARE(Npz(path("all.npz")).names().size(), kWideDTypes.size() - 1);
         files()->write("empty.npz#none", dice.tensor(DType::f32, Shape{0, 2}, 0, 1).view());
         QVERIFY(files()->typeOf("empty.npz").shape == (Shape{0, 2}));
     }

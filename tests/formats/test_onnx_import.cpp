@@ -22,6 +22,7 @@ private Q_SLOTS:
     void namesThatAreNoTextBecomeOne();
     void newerOpsetsGiveARemark();
     void tensorsAreNoOptionals();
+    void narrowTensors();
     void refusesBrokenModels_data();
     void refusesBrokenModels();
     void bodiesMayBeNestedDeeply();
@@ -171,6 +172,48 @@ void TestOnnxImport::tensorsAreNoOptionals() {
     QCOMPARE(source().attributes.number("value"), 1.0);
     last.set_input(0, "");
     QCOMPARE(source().attributes.number("value"), 0.0);
+}
+
+/// Each entry of int32_data is a byte, which holds several elements of a packed dtype.
+void TestOnnxImport::narrowTensors() {
+    const auto imported = [&](int type, std::int64_t size, const std::vector<std::int32_t>& bytes,
+                              bool isRaw) {
+        onnx::ModelProto model = smallModel();
+        onnx::GraphProto& graph = *model.mutable_graph();
+        auto& weight = *graph.mutable_initializer(0);
+        weight.clear_float_data();
+        weight.set_data_type(type);
+        weight.set_dims(0, size);
+        std::string raw;
+        for (const std::int32_t byte : bytes) {
+            raw += static_cast<char>(byte);
+            if (!isRaw) weight.add_int32_data(byte);
+        }
+        if (isRaw) weight.set_raw_data(raw);
+        const ImportedModel made = importOnnx(write(model));
+        const Node* node = made.graph.findByName("w");
+        return std::pair(node->attributes.text("dtype"), node->attributes.numbers("value"));
+    };
+    for (const bool isRaw : {false, true}) {
+        QVERIFY(imported(22, 3, {0x98, 0x07}, isRaw) ==
+                std::pair(std::string("i4"), std::vector<double>{-8, -7, 7}));
+        QVERIFY(imported(21, 3, {0x98, 0x07}, isRaw) ==
+                std::pair(std::string("u4"), std::vector<double>{8, 9, 7}));
+        QVERIFY(imported(25, 5, {0b11100100, 2}, isRaw) ==
+                std::pair(std::string("u2"), std::vector<double>{0, 1, 2, 3, 2}));
+        QVERIFY(imported(26, 2, {0b0110}, isRaw) == std::pair(std::string("i2"), std::vector<double>{-2, 1}));
+        QVERIFY(imported(23, 2, {0xa7}, isRaw) ==
+                std::pair(std::string("f4e2m1"), std::vector<double>{6, -1}));
+        QVERIFY(imported(17, 2, {0x7e, 0x80}, isRaw) ==
+                std::pair(std::string("f8e4m3fn"), std::vector<double>{448, -0.0}));
+        QVERIFY(imported(18, 1, {0x7f}, isRaw) ==
+                std::pair(std::string("f8e4m3fnuz"), std::vector<double>{240}));
+        QVERIFY(imported(19, 1, {0x7b}, isRaw) ==
+                std::pair(std::string("f8e5m2"), std::vector<double>{57344}));
+        QVERIFY(imported(20, 1, {0x01}, isRaw) ==
+                std::pair(std::string("f8e5m2fnuz"), std::vector<double>{0x1p-17}));
+        QVERIFY(imported(24, 1, {0x80}, isRaw) == std::pair(std::string("f8e8m0"), std::vector<double>{2}));
+    }
 }
 
 void TestOnnxImport::refusesBrokenModels_data() {

@@ -7,6 +7,8 @@
 #include <QTemporaryDir>
 
 #include <atomic>
+#include <fstream>
+#include <iterator>
 #include <thread>
 #include <unistd.h>
 
@@ -28,6 +30,7 @@ class TestSafetensors : public QObject {
 
 private Q_SLOTS:
     void everyDTypeComesBack();
+    void packedTensorsAreBytes();
     void aGraphNamesOneTensor();
     void aFileThatShrinksIsAnError();
     void refusesInvalidFiles_data();
@@ -52,6 +55,29 @@ void TestSafetensors::everyDTypeComesBack() {
     QCOMPARE(file.types().size(), tensors.size());
     for (const auto& [name, tensor] : tensors) {
         QVERIFY2(file.typeOf(name) == tensor.type(), name.c_str());
+        const Tensor back = Tensor::onHost(tensor.type());
+        file.read(name, back.view());
+        QCOMPARE(valuesOf(back), valuesOf(tensor));
+    }
+}
+
+/// Integers of less than 8 bits, which the format does not have, and tensors that end within a byte.
+void TestSafetensors::packedTensorsAreBytes() {
+    const Tensor codes = tensorOf(DType::i4, Shape{3, 3}, {-8, 7, 0, 1, 2, 3, -1, -2, -3});
+    const Tensor even = tensorOf(DType::f4e2m1, Shape{2}, {6, -0.5});
+    const Tensor odd = tensorOf(DType::f4e2m1, Shape{1}, {1.5});
+    writeSafetensors(path("packed.safetensors"), {{"w", codes.view()}, {"e", even.view()}});
+    addToSafetensors(path("packed.safetensors"), "o", odd.view());
+    std::ifstream in(path("packed.safetensors"), std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    // As other programs see them.
+    QVERIFY(bytes.find(R"("w":{"dtype":"U8","shape":[5],)") != std::string::npos);
+    QVERIFY(bytes.find(R"("e":{"dtype":"F4","shape":[2],)") != std::string::npos);
+    QVERIFY(bytes.find(R"("packed:w":"i4[3,3]")") != std::string::npos);
+    const Safetensors file(path("packed.safetensors"));
+    QVERIFY(file.metadata().empty());
+    for (const auto& [name, tensor] : {std::pair("w", codes), std::pair("e", even), std::pair("o", odd)}) {
+        QVERIFY(file.typeOf(name) == tensor.type());
         const Tensor back = Tensor::onHost(tensor.type());
         file.read(name, back.view());
         QCOMPARE(valuesOf(back), valuesOf(tensor));
@@ -130,8 +156,22 @@ void TestSafetensors::refusesInvalidFiles_data() {
     row("no JSON", fileOf("{\"a\"", ""), "is not a JSON object");
     row("a list", fileOf("[]", ""), "is not a JSON object");
     row("no dtype", fileOf(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", "1234"), "has no dtype");
-    row("dtype", fileOf(R"({"a":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "1"),
-        "has dtype F8_E4M3");
+    row("dtype", fileOf(R"({"a":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}})", "123"),
+        "has dtype F6_E2M3");
+    row("packed size",
+        fileOf(R"({"__metadata__":{"packed:a":"i4[3]"},"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})",
+               "123"),
+        "the metadata gives it the type i4[3], but it is u8 3");
+    row("packed type",
+        fileOf(R"({"__metadata__":{"packed:a":"i5[3]"},"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})",
+               "123"),
+        "the type \"i5[3]\", which is not a type");
+    row("packed name", fileOf(R"({"__metadata__":{"packed:b":"i4[3]"}})", ""), "for no tensor of the file");
+    row("packed overflow",
+        fileOf(R"({"__metadata__":{"packed:a":"i4[4611686018427387904,8]"},)"
+               R"("a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})",
+               "123"),
+        "more elements than 64 bits can count");
     row("negative", fileOf(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "1234"),
         "\"shape\" is not a list of whole numbers");
     row("text", fileOf(R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})", "1234"),

@@ -176,7 +176,7 @@ void TestResize::severalAxes() {
 }
 
 void TestResize::everyDtype() {
-    for (DType type : kAllDTypes) {
+    for (DType type : kWideDTypes) {
         const Tensor x = tensorOf(type, {2}, {1, 0});
         QCOMPARE(valuesOf(runOp("Resize", {{"scales", Numbers{2}}}, {x})[0]), (Numbers{1, 1, 0, 0}));
         if (type == DType::boolean) continue;

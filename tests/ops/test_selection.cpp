@@ -51,7 +51,7 @@ private Q_SLOTS:
 
 void TestSelection::trilu() {
     Dice dice(81);
-    for (DType dtype : kAllDTypes)
+    for (DType dtype : kWideDTypes)
         for (int round = 0; round < 20; ++round) {
             Shape shape = dice.shape(4, 5);
             if (shape.rank() < 2) shape = Shape{3, 4};
@@ -74,7 +74,7 @@ void TestSelection::trilu() {
 
 void TestSelection::depthAndSpace() {
     Dice dice(82);
-    for (DType dtype : kAllDTypes)
+    for (DType dtype : kWideDTypes)
         for (const char* mode : {"DCR", "CRD"})
             for (std::int64_t b : {1, 2, 3}) {
                 const std::int64_t depth = dice.integer(1, 3);
@@ -101,7 +101,7 @@ void TestSelection::depthAndSpace() {
 
 void TestSelection::reverseSequence() {
     Dice dice(83);
-    for (DType dtype : kAllDTypes)
+    for (DType dtype : kWideDTypes)
         for (int round = 0; round < 20; ++round) {
             List dims{dice.integer(1, 4), dice.integer(1, 4)};
             if (dice.one(2)) dims.push_back(dice.integer(0, 3));
@@ -155,7 +155,7 @@ void TestSelection::rearrangeErrors() {
 
 void TestSelection::nonZero() {
     Dice dice(84);
-    for (DType dtype : kAllDTypes)
+    for (DType dtype : kWideDTypes)
         for (int round = 0; round < 20; ++round) {
             const Shape shape = dice.shape(4, 4);
             const Tensor in = few(dice, dtype, shape);
@@ -177,7 +177,7 @@ void TestSelection::nonZero() {
 
 void TestSelection::compress() {
     Dice dice(85);
-    for (DType dtype : kAllDTypes)
+    for (DType dtype : kWideDTypes)
         for (int round = 0; round < 20; ++round) {
             const Shape shape = dice.shape(4, 4);
             const Tensor in = inLayout(dice.tensor(dtype, shape, 0, 100), dice.layout());
@@ -220,7 +220,7 @@ void TestSelection::compressErrors() {
 
 void TestSelection::topK() {
     Dice dice(86);
-    for (DType dtype : kAllDTypes) {
+    for (DType dtype : kWideDTypes) {
         if (dtype == DType::boolean) continue;
         for (int round = 0; round < 25; ++round) {
             Shape shape = dice.shape(3, 9);
@@ -297,7 +297,7 @@ void TestSelection::topKErrors() {
 
 void TestSelection::unique() {
     Dice dice(87);
-    for (DType dtype : kAllDTypes)
+    for (DType dtype : kWideDTypes)
         for (int round = 0; round < 20; ++round) {
             const Shape shape = dice.shape(3, 5);
             const Tensor in = few(dice, dtype, shape);

@@ -88,11 +88,11 @@ public:
     std::unique_ptr<Stream> createStream(QueueKind) override {
         return std::make_unique<CudaHostStream>(m_durations);
     }
-    bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const override {
+    bool supports(const char* op, HostKernel host, std::span<const DType> dtypes) const override {
         // Files are read on the host, and observing a tensor launches nothing.
         const std::string name = op;
         if (name == "File" || name == "Probe") return host != nullptr;
-        return hasCudaKernel(op, inputs);
+        return hasCudaKernel(op, dtypes);
     }
     bool canCopyTo(const Backend&) const override { return false; }
 

@@ -31,6 +31,8 @@ bool runOnTwin(const Op& op, const KernelContext& context) {
     static Counts counts;
     std::vector<DType> dtypes;
     for (const TensorView& input : context.inputs) dtypes.push_back(input.dtype);
+    for (const TensorView& output : context.outputs)
+        if (isNarrow(output.dtype)) dtypes.push_back(output.dtype);
     if (!hasCudaKernel(op.name, dtypes)) {
         counts.without.insert(op.name);
         return false;

@@ -76,8 +76,8 @@ public:
         return std::make_unique<HookedStream>(m_backend->createStream(kind), m_hooks);
     }
     std::unique_ptr<Event> createEvent() override { return m_backend->createEvent(); }
-    bool supports(const char* op, HostKernel host, std::span<const DType> inputs) const override {
-        return m_backend->supports(op, host, inputs);
+    bool supports(const char* op, HostKernel host, std::span<const DType> dtypes) const override {
+        return m_backend->supports(op, host, dtypes);
     }
     bool canCopyTo(const Backend& other) const override { return m_backend->canCopyTo(other); }
     void collect(std::span<LaunchTiming> timings) override { m_backend->collect(timings); }

@@ -18,9 +18,9 @@ void HostQueue::upload(void* target, const void* source, std::size_t bytes) {
     if (bytes > 0) std::memcpy(target, source, bytes);
 }
 
-bool hasCudaKernel(std::string_view op, std::span<const DType> inputs) {
+bool hasCudaKernel(std::string_view op, std::span<const DType> dtypes) {
     const cuda::Kernel* const kernel = cuda::findKernel(op);
-    return kernel && kernel->supports(inputs);
+    return kernel && kernel->supports(dtypes);
 }
 
 void runCudaKernel(const char* op, const KernelContext& context) {

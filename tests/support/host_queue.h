@@ -29,7 +29,7 @@ private:
 };
 
 /// Whether there is a GPU kernel for an op on inputs of these dtypes.
-bool hasCudaKernel(std::string_view op, std::span<const DType> inputs);
+bool hasCudaKernel(std::string_view op, std::span<const DType> dtypes);
 /// Runs the GPU kernel of an op on the host. The kernel must exist.
 void runCudaKernel(const char* op, const KernelContext& context);
 

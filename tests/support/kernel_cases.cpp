@@ -69,13 +69,13 @@ Case variadic(Dice& dice, const Op&, DType dtype) {
 
 Case cast(Dice& dice, const Op& op, DType dtype) {
     Case out = unaryWide(dice, op, dtype);
-    out.attributes.set("to", std::string(name(kAllDTypes[static_cast<std::size_t>(dice.integer(0, 12))])));
+    out.attributes.set("to", std::string(name(kWideDTypes[static_cast<std::size_t>(dice.integer(0, 12))])));
     return out;
 }
 
 Case castLike(Dice& dice, const Op& op, DType dtype) {
     Case out = unaryWide(dice, op, dtype);
-    out.inputs.push_back(wide(dice, kAllDTypes[static_cast<std::size_t>(dice.integer(0, 12))], Shape{2}));
+    out.inputs.push_back(wide(dice, kWideDTypes[static_cast<std::size_t>(dice.integer(0, 12))], Shape{2}));
     return out;
 }
 
@@ -285,7 +285,7 @@ Case pair(Dice& dice, const Op& op, DType dtype) {
 Case bitCast(Dice& dice, const Op&, DType dtype) {
     std::vector<DType> same;
     for (const DType to : kAllDTypes)
-        if (sizeOf(to) == sizeOf(dtype)) same.push_back(to);
+        if (bitsOf(to) == bitsOf(dtype) && isNarrow(to) == isNarrow(dtype)) same.push_back(to);
     const DType to =
         same[static_cast<std::size_t>(dice.integer(0, static_cast<std::int64_t>(same.size()) - 1))];
     return {{{"to", std::string(name(to))}}, {wide(dice, dtype, dice.shape(4, 5))}};

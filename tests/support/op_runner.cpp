@@ -1,6 +1,7 @@
 #include "support/op_runner.h"
 
 #include "backends/cpu/elementwise.h"
+#include "ops/cast.h"
 
 #include <algorithm>
 #include <cmath>
@@ -134,11 +135,14 @@ Tensor tensorOf(DType dtype, const Shape& shape, const std::vector<double>& valu
     case DType::bf16:
         store<BFloat16>(tensor, values);
         break;
+    default:
+        convertElements(tensorOf(DType::f64, shape, values).view(), tensor.view());
     }
     return tensor;
 }
 
 Tensor inLayout(const Tensor& dense, Layout layout) {
+    if (isPacked(dense.dtype())) return dense; // has only one layout
     const Shape& shape = dense.shape();
     Strides strides = denseStrides(shape);
     switch (layout) {

@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/narrow.h"
 #include "formats/npy.h"
 #include "support/graphs.h"
 #include "support/test_main.h"
@@ -77,6 +78,14 @@ private Q_SLOTS:
             QStringLiteral("np.array([[1.0, 0.100000001],\n          [np.nan, -np.inf]], dtype=np.float32)"));
         QCOMPARE(*numpyText(Tensor::of<std::int64_t>({2}, {9007199254740993, -1})),
                  QStringLiteral("np.array([9007199254740993, -1], dtype=np.int64)"));
+        // NumPy has no narrow dtypes.
+        const Tensor codes = Tensor::onHost({DType::i4, Shape{2}});
+        const std::uint8_t nibbles[] = {0x8, 0x7};
+        packCodes(DType::i4, nibbles, codes.data(), 0, 2);
+        QCOMPARE(*numpyText(codes), QStringLiteral("np.array([-8, 7], dtype=np.int8)"));
+        const Tensor float8 = Tensor::onHost({DType::f8e5m2, Shape{1}});
+        packCodes(DType::f8e5m2, std::data({std::uint8_t{0x3e}}), float8.data(), 0, 1);
+        QCOMPARE(*numpyText(float8), QStringLiteral("np.array([1.5], dtype=np.float32)"));
         QCOMPARE(*numpyText(Tensor::of<double>({}, {0.1})),
                  QStringLiteral("np.array(0.10000000000000001, dtype=np.float64)"));
         QCOMPARE(*numpyText(Tensor::onHost({DType::f32, Shape{0, 3}})),

@@ -76,7 +76,7 @@ void readModule(const SceneSource& source, const ModuleShape& module, NodeShape&
 WireClass wireClassOf(const std::optional<TensorType>& type) noexcept {
     if (!type) return WireClass::unknown;
     if (type->dtype == DType::boolean) return WireClass::boolean;
-    return isFloating(type->dtype) ? WireClass::floating : WireClass::integer;
+    return holdsFractions(type->dtype) ? WireClass::floating : WireClass::integer;
 }
 
 double rowsHeight(int rows) noexcept { return rows ? rows * card::rowHeight + card::rowsBottom : 0.0; }

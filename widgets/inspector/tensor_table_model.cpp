@@ -44,7 +44,7 @@ double TensorTableModel::valueAt(std::int64_t row, std::int64_t column) const {
 QString TensorTableModel::textAt(std::int64_t row, std::int64_t column) const {
     const double value = valueAt(row, column);
     if (m_tensor.dtype() == DType::boolean) return value != 0 ? tr("true") : tr("false");
-    if (isInteger(m_tensor.dtype())) return QString::number(qint64(value));
+    if (holdsIntegers(m_tensor.dtype())) return QString::number(qint64(value));
     return compact(value);
 }
 

@@ -12,9 +12,11 @@
 namespace twb {
 namespace {
 
-/// NumPy has no bf16; its values are written as f32.
+/// NumPy has neither bf16 nor narrow dtypes; their values are written in wider ones.
 QString numpyName(DType dtype) {
-    if (dtype == DType::bf16) return QStringLiteral("float32");
+    if (dtype == DType::bf16 || isNarrowFloat(dtype)) return QStringLiteral("float32");
+    if (isNarrow(dtype))
+        return dtype == DType::i4 || dtype == DType::i2 ? QStringLiteral("int8") : QStringLiteral("uint8");
     return dtype == DType::boolean ? QStringLiteral("bool_") : toQt(torchName(dtype));
 }
 
@@ -30,7 +32,7 @@ QString elementText(const Tensor& tensor, std::int64_t i) {
         break;
     }
     const double value = tensor.at(i);
-    if (isInteger(tensor.dtype())) return QString::number(qint64(value));
+    if (holdsIntegers(tensor.dtype())) return QString::number(qint64(value));
     if (std::isnan(value)) return QStringLiteral("np.nan");
     if (std::isinf(value)) return value > 0 ? QStringLiteral("np.inf") : QStringLiteral("-np.inf");
     const int digits = tensor.dtype() == DType::f64 ? std::numeric_limits<double>::max_digits10

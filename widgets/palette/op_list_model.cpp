@@ -26,7 +26,9 @@ QString textOf(DTypeSet set) {
     const std::pair<bool (*)(DType), QString> families[] = {
         {[](DType d) { return isFloating(d); }, QStringLiteral("float")},
         {[](DType d) { return isInteger(d); }, QStringLiteral("int")},
-        {[](DType d) { return d == DType::boolean; }, QStringLiteral("bool")}};
+        {[](DType d) { return d == DType::boolean; }, QStringLiteral("bool")},
+        {[](DType d) { return isNarrowFloat(d); }, QStringLiteral("f8 f4")},
+        {[](DType d) { return isNarrow(d) && holdsIntegers(d); }, QStringLiteral("int4 int2")}};
     for (const auto& [family, word] : families) {
         if (containsAll(set, family)) {
             words << word;

@@ -106,7 +106,7 @@ constexpr std::pair<std::string_view, int> kProducers[] = {
 };
 
 Family familyOf(DType dtype) {
-    return isFloating(dtype) ? floats : dtype == DType::boolean ? bools : integers;
+    return holdsFractions(dtype) ? floats : dtype == DType::boolean ? bools : integers;
 }
 
 } // namespace

@@ -199,6 +199,13 @@ TensorView withAxes(const TensorView& view, const std::vector<int>& axes) {
 
 void copyElements(const TensorView& from, const TensorView& to) {
     if (to.elementCount() == 0 || (from.data == to.data && from.strides == to.strides)) return;
+    if (isPacked(to.dtype)) {
+        if (!isDense(from) || !isDense(to) || from.shape.elementCount() != to.shape.elementCount())
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("a tensor of {} can only be copied as a whole", name(to.dtype)));
+        std::memcpy(to.data, from.data, static_cast<std::size_t>(to.shape.byteCount(to.dtype)));
+        return;
+    }
     // Loops in the target's memory order, so that whole cache lines are written.
     if (const std::vector<int> axes = axesAsTheyLie(to); !axes.empty())
         return copyElements(withAxes(from, axes), withAxes(to, axes));

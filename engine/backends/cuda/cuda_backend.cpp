@@ -53,10 +53,10 @@ public:
         return std::make_unique<CudaStream>(m_gpu, m_profile, kind);
     }
     std::unique_ptr<Event> createEvent() override { return std::make_unique<CudaEvent>(m_gpu.gpu); }
-    bool supports(const char* op, HostKernel, std::span<const DType> inputs) const override {
+    bool supports(const char* op, HostKernel, std::span<const DType> dtypes) const override {
         if (std::string_view(op) == "Probe") return true; // keeps its input in place
         const Kernel* kernel = findKernel(op);
-        return kernel && (!kernel->supports || kernel->supports(inputs));
+        return kernel && (!kernel->supports || kernel->supports(dtypes));
     }
     bool fuses(const char* op, const Attributes& attributes, DType dtype) const override {
         return m_gpu.chains && isChainMember(op, attributes, dtype);

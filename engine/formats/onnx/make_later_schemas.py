@@ -22,9 +22,12 @@ ERRATA = {"Erf"}  # whose older schemas were corrected since
 KNOWN = {"": 17, "ai.onnx.ml": 3, "ai.onnx.preview.training": 1}  # what libonnx 1.12 has
 DTYPES = {"float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16",
           "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-          "bool": "bool"}
-SETS = {"all": set(DTYPES.values()),
-        "numbers": set(DTYPES.values()) - {"bool"},
+          "bool": "bool", "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz", "float8e5m2": "f8e5m2",
+          "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1", "int4": "i4", "uint4": "u4",
+          "int2": "i2", "uint2": "u2"}
+WIDE = list(DTYPES.values())[:13]
+SETS = {"all": set(WIDE),
+        "numbers": set(WIDE) - {"bool"},
         "floats": {"f32", "f64", "f16", "bf16"}}
 KINDS = {"INT": "i", "FLOAT": "f", "STRING": "s", "INTS": "is", "FLOATS": "fs", "STRINGS": "ss", "TENSOR": "t",
          "GRAPH": "g", "TENSORS": "ts"}

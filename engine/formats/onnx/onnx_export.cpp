@@ -30,6 +30,29 @@ int irVersionOf(int opset) {
     return 8;
 }
 
+/// The first opset with the element type.
+int firstOpsetWith(DType dtype) {
+    switch (dtype) {
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+        return 19;
+    case DType::i4:
+    case DType::u4:
+        return 21;
+    case DType::f4e2m1:
+        return 23;
+    case DType::f8e8m0:
+        return 24;
+    case DType::i2:
+    case DType::u2:
+        return 25;
+    default:
+        return kOpset;
+    }
+}
+
 } // namespace
 
 DeviceMap Export::devicesOf(const Graph& graph) {
@@ -209,9 +232,13 @@ void Export::chooseVersions() {
         if (facts.op->opset == 0) refuse(*m_graph.find(facts.id), "ONNX has no such op");
         uses[facts.op->domain].push_back(useOf(facts));
     }
+    int oldest = kOpset;
+    for (const NodeFacts& facts : m_analysis.nodes)
+        for (const auto& type : facts.outputs)
+            if (type) oldest = std::max(oldest, firstOpsetWith(type->dtype));
     for (const auto& [domain, nodes] : uses) {
         const int latest = latestOnnxVersion(domain);
-        int version = domain.empty() ? kOpset : 1;
+        int version = domain.empty() ? oldest : 1;
         for (const NodeUse& use : nodes)
             while (!formOf(use, version).misfit.empty()) {
                 if (version == latest) refuse(use.node, formOf(use, latest).misfit);

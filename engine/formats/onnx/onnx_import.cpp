@@ -271,7 +271,7 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
             refuse(where,
                    fmt::format("its attribute \"{}\" is a tensor of shape {}, but must have one element",
                                attribute.name(), tensor.shape().toTorchString()));
-        if (isFloating(tensor.dtype()))
+        if (holdsFractions(tensor.dtype()))
             node.attributes.set(key, tensor.at(0));
         else
             node.attributes.set(key, tensor.toIntegers()[0]);

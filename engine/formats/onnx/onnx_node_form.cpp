@@ -125,11 +125,7 @@ private:
     }
 
     void check(const OpSchema::FormalParameter& parameter, DType dtype) {
-        const auto& types = parameter.GetTypes();
-        const bool allowed = std::any_of(types.begin(), types.end(), [&](const std::string* type) {
-            return *type == onnxTypeText(dtype);
-        });
-        if (!allowed)
+        if (!allowsType(m_schema, parameter, dtype))
             return misfit(fmt::format("its {} cannot be {} in ONNX; cast to another dtype around the node",
                                       parameter.GetName(), name(dtype)));
         if (!parameter.GetIsHomogeneous()) return;

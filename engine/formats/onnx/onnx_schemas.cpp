@@ -48,7 +48,7 @@ std::pair<std::string_view, std::string_view> cut(std::string_view text, char by
 /// A dtype as spelled in ONNX's schemas; other strings are names of type constraints.
 std::string typeText(std::string_view text) {
     const auto dtype = parseDType(text);
-    return dtype ? onnxTypeText(*dtype) : std::string(text);
+    return dtype && !isNarrow(*dtype) ? onnxTypeText(*dtype) : std::string(text);
 }
 
 struct Port {
@@ -128,6 +128,12 @@ public:
         for (const std::string_view line : split(kLaterSchemas, '\n')) read(line);
     }
 
+    bool takesNarrow(const OpSchema& schema, const std::string& variable, DType dtype) const {
+        const auto at = m_narrow.find(
+            {fmt::format("{}.{} {}", schema.domain(), schema.Name(), schema.SinceVersion()), variable});
+        return at != m_narrow.end() && at->second.contains(dtype);
+    }
+
     const OpSchema* GetSchema(const std::string& key, int version, const std::string& domain) const override {
         if (const auto versions = m_later.find({domain, key}); versions != m_later.end()) {
             const auto after = versions->second.upper_bound(version);
@@ -165,11 +171,17 @@ private:
             std::vector<std::string> allowed;
             for (const std::string_view type : split(types, ',')) {
                 const bool all = type == "all";
+                if (const auto dtype = parseDType(type); dtype && isNarrow(*dtype)) {
+                    DTypeSet& narrow =
+                        m_narrow[{fmt::format("{}.{} {}", domain, name, version), std::string(variable)}];
+                    narrow = narrow | DTypeSet(*dtype);
+                    continue;
+                }
                 if (!all && type != "numbers" && type != "floats") {
                     allowed.push_back(typeText(type));
                     continue;
                 }
-                for (const DType dtype : kAllDTypes)
+                for (const DType dtype : kWideDTypes)
                     if (all || (type == "numbers" ? dtype != DType::boolean : isFloating(dtype)))
                         allowed.push_back(onnxTypeText(dtype));
             }
@@ -185,13 +197,41 @@ private:
     }
 
     std::map<std::pair<std::string, std::string>, std::map<int, OpSchema>> m_later; ///< by domain and name
+    /// By "domain.Op version" and type variable. The library does not know these dtypes.
+    std::map<std::pair<std::string, std::string>, DTypeSet> m_narrow;
 };
+
+const Schemas& schemas() {
+    static const Schemas all;
+    return all;
+}
+
+/// Whether a tensor of the graph or of a body has a narrow dtype.
+bool hasNarrow(const onnx::GraphProto& graph) {
+    const auto isNarrowType = [](std::int32_t type) {
+        const auto dtype = dtypeOfOnnx(type);
+        return dtype && isNarrow(*dtype);
+    };
+    for (const auto* values : {&graph.input(), &graph.output(), &graph.value_info()})
+        for (const auto& value : *values)
+            if (isNarrowType(value.type().tensor_type().elem_type())) return true;
+    for (const auto& tensor : graph.initializer())
+        if (isNarrowType(tensor.data_type())) return true;
+    for (const auto& node : graph.node())
+        for (const auto& attribute : node.attribute())
+            if (hasNarrow(attribute.g()) || isNarrowType(attribute.t().data_type())) return true;
+    return false;
+}
 
 } // namespace
 
-const onnx::ISchemaRegistry& onnxSchemas() {
-    static const Schemas schemas;
-    return schemas;
+const onnx::ISchemaRegistry& onnxSchemas() { return schemas(); }
+
+bool allowsType(const OpSchema& schema, const OpSchema::FormalParameter& parameter, DType dtype) {
+    if (isNarrow(dtype)) return schemas().takesNarrow(schema, parameter.GetTypeStr(), dtype);
+    const auto& types = parameter.GetTypes();
+    return std::any_of(types.begin(), types.end(),
+                       [&](const std::string* type) { return *type == onnxTypeText(dtype); });
 }
 
 int latestOnnxVersion(const std::string& domain) {
@@ -218,6 +258,7 @@ std::string refusedByOnnx(const onnx::ModelProto& model) {
     context.set_opset_imports(versions);
     try {
         onnx::checker::check_graph(model.graph(), context, {});
+        if (hasNarrow(model.graph())) return {}; // the library's inference refuses their element types
         onnx::GraphProto graph;
         for (const auto& node : model.graph().node()) *graph.add_node() = node;
         *graph.mutable_input() = model.graph().input();

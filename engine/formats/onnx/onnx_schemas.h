@@ -14,8 +14,11 @@ const onnx::ISchemaRegistry& onnxSchemas();
 /// The latest version of a domain that onnxSchemas() knows; 0 for an unknown domain.
 int latestOnnxVersion(const std::string& domain);
 
-/// "tensor(float)"
+/// "tensor(float)", for dtypes that are not narrow.
 std::string onnxTypeText(DType dtype);
+
+/// Whether an input or output of one of onnxSchemas() may have this dtype.
+bool allowsType(const onnx::OpSchema& schema, const onnx::OpSchema::FormalParameter& parameter, DType dtype);
 
 /// The complaints of ONNX's checker and strict shape inference about a model; empty if they accept it.
 std::string refusedByOnnx(const onnx::ModelProto& model);

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::int32_t, kDTypeCount> kOnnxTypes{1, 11, 10, 16, 3, 5, 6, 7, 2, 4, 12, 13, 9};
+constexpr std::array<std::int32_t, kDTypeCount> kOnnxTypes{1, 11, 10, 16, 3,  5,  6,  7,  2,  4,  12, 13,
+                                                           9, 17, 18, 19, 20, 24, 23, 22, 21, 26, 25};
 
 [[noreturn]] void refuse(const std::string& what, const std::string& problem) {
     throw Error(ErrorCode::badFile, fmt::format("{}: {}", what, problem));
@@ -102,6 +103,8 @@ void storeTyped(const onnx::TensorProto& proto, DType dtype, void* to, std::int6
         return store<std::uint32_t>(proto.uint64_data(), to, count, what);
     case DType::u64:
         return store<std::uint64_t>(proto.uint64_data(), to, count, what);
+    default: // codes, one byte per int32
+        return store<std::uint8_t>(proto.int32_data(), to, Shape{count}.byteCount(dtype), what);
     }
 }
 
@@ -125,33 +128,30 @@ std::string onnxTypeName(std::int32_t elementType) {
         return "complex64";
     case 15:
         return "complex128";
-    case 17:
-        return "float8e4m3fn";
-    case 18:
-        return "float8e4m3fnuz";
-    case 19:
-        return "float8e5m2";
-    case 20:
-        return "float8e5m2fnuz";
-    case 21:
-        return "uint4";
-    case 22:
-        return "int4";
     case 23:
         return "float4e2m1";
+    case 24:
+        return "float8e8m0";
+    case 27:
+        return "float6e2m3";
+    case 28:
+        return "float6e3m2";
     default:
         break;
     }
-    if (const auto dtype = dtypeOfOnnx(elementType)) return std::string(torchName(*dtype));
+    if (const auto dtype = dtypeOfOnnx(elementType)) {
+        std::string name(torchName(*dtype)); // PyTorch's "float8_e5m2" is "float8e5m2" in ONNX
+        std::erase(name, '_');
+        return name;
+    }
     return fmt::format("element type {}", elementType);
 }
 
 Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, const std::string& what) {
     const auto dtype = dtypeOfOnnx(proto.data_type());
     if (!dtype)
-        refuse(what,
-               fmt::format("its element type is {}, but only numbers of 8 to 64 bits and bool are supported",
-                           onnxTypeName(proto.data_type())));
+        refuse(what, fmt::format("its element type is {}, but only numbers and bool are supported",
+                                 onnxTypeName(proto.data_type())));
     if (proto.has_segment()) refuse(what, "it is a segment of a tensor, which is not supported");
     const TensorType type{*dtype, Shape(std::vector<std::int64_t>(proto.dims().begin(), proto.dims().end()))};
     std::int64_t count = 0;
@@ -168,7 +168,8 @@ Tensor tensorFromProto(const onnx::TensorProto& proto, const fs::path& folder, c
     if (raw && proto.raw_data().size() != bytes)
         refuse(what, fmt::format("its shape {} needs {} bytes, but its data has {}",
                                  type.shape.toTorchString(), bytes, proto.raw_data().size()));
-    if (!external && !raw && static_cast<std::uint64_t>(count) > proto.ByteSizeLong())
+    const std::int64_t listed = isPacked(*dtype) ? static_cast<std::int64_t>(bytes) : count;
+    if (!external && !raw && static_cast<std::uint64_t>(listed) > proto.ByteSizeLong())
         refuse(what, fmt::format("its shape {} has {} elements, but its data is shorter",
                                  type.shape.toTorchString(), count));
     std::optional<const External> source;

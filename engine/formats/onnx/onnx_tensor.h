@@ -11,7 +11,7 @@
 namespace twb {
 
 /// The dtype of an ONNX element type (TensorProto.DataType); nothing for unsupported types: strings, complex
-/// numbers and 8-bit floats.
+/// numbers and 6-bit floats.
 std::optional<DType> dtypeOfOnnx(std::int32_t elementType) noexcept;
 std::int32_t onnxTypeOf(DType dtype) noexcept;
 /// The name in ONNX's documentation: "string", "float8e4m3fn".

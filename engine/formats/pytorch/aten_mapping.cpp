@@ -259,7 +259,9 @@ Value Mapping::makeOn(Device device, std::string_view op, const Inputs& inputs,
 
 Value Mapping::cast(const Value& value, DType dtype) {
     if (value.type.dtype == dtype) return value;
-    return make("Cast", {value}, {{"to", std::string(name(dtype))}});
+    Attributes attributes{{"to", std::string(name(dtype))}};
+    if (isNarrowFloat(dtype)) attributes.set("saturate", false); // as PyTorch's conversions
+    return make("Cast", {value}, attributes);
 }
 
 Value Mapping::constant(double value, DType dtype) {

@@ -48,7 +48,10 @@ def load(path, where):
 
 SAFETENSORS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
                "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,
-               "BOOL": torch.bool}
+               "BOOL": torch.bool,
+               **{name: getattr(torch, dtype) for name, dtype in
+                  {"F8_E4M3": "float8_e4m3fn", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2": "float8_e5m2",
+                   "F8_E5M2FNUZ": "float8_e5m2fnuz"}.items() if hasattr(torch, dtype)}}  # since PyTorch 2.1
 
 
 def load_safetensors(path, where):

@@ -218,7 +218,7 @@ std::string Exporter::constantText(const NodeFacts& facts) {
     facts.op->kernel({{}, outputs, facts.attributes, m_files});
     std::vector<std::string> elements;
     for (std::int64_t i = 0; i < tensor.elementCount(); ++i)
-        elements.push_back(isFloating(type.dtype)         ? literal(tensor.at(i))
+        elements.push_back(holdsFractions(type.dtype)     ? literal(tensor.at(i))
                            : type.dtype == DType::boolean ? (tensor.at(i) != 0 ? "True" : "False")
                            : type.dtype == DType::i64
                                ? std::to_string(tensor.values<std::int64_t>()[static_cast<std::size_t>(i)])

@@ -51,7 +51,7 @@ const Tensor* Call::known(int port) const {
 }
 
 std::optional<std::vector<std::int64_t>> Call::integers(int port) const {
-    if (const Tensor* tensor = known(port); tensor && !isFloating(tensor->dtype()))
+    if (const Tensor* tensor = known(port); tensor && !holdsFractions(tensor->dtype()))
         return tensor->toIntegers();
     const std::string& name = op().inputAt(port).name;
     if (has(port) || !hasAttribute(name)) return std::nullopt;
@@ -175,6 +175,7 @@ std::string literal(const AttributeValue& value) {
 std::string torchDType(DType dtype) { return fmt::format("torch.{}", torchName(dtype)); }
 
 bool isInTorch(DType dtype) noexcept {
+    if (isNarrow(dtype)) return dtype < DType::f8e8m0; // the 8-bit floats with a sign
     return dtype != DType::u16 && dtype != DType::u32 && dtype != DType::u64;
 }
 

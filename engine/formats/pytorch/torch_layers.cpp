@@ -424,6 +424,7 @@ void addLayers(Writers& table) {
     };
     table["QuantizeLinear"] = [](const Call& call) {
         if (call.integer("block_size") != 0) call.refuse("it quantizes in blocks");
+        if (isNarrow(call.out().dtype)) call.refuse("it quantizes to floats; use Div and Cast instead");
         return fmt::format("{}({}, {}, {}, {}, {})", call.helper("quantized"), call.in(0), call.in(1),
                            call.in(2), call.integer("axis"), torchDType(call.out().dtype));
     };

@@ -3,6 +3,10 @@
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/pointwise.h"
 #include "backends/cuda/kernels/view_copy.h"
+#include "core/narrow.h"
+
+#include <algorithm>
+#include <array>
 
 namespace twb::cuda {
 namespace {
@@ -38,6 +42,41 @@ template <class From> void convertFrom(Queue& queue, const TensorView& in, const
     }
 }
 
+/// The value of each code, from a table.
+template <class To> struct Decode {
+    const std::uint8_t* codes;
+    int bits; ///< of an element
+    const To* values;
+    To* out;
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t perByte = 8 / bits;
+        const int byte = codes[i / perByte] >> (i % perByte * bits);
+        out[i] = values[byte & ((1 << bits) - 1)];
+    }
+};
+
+void convertFromNarrow(Queue& queue, const TensorView& in, const TensorView& out) {
+    const DenseView dense(queue, in);
+    const float* const exact = narrowValues(in.dtype);
+    withAny(out.dtype, [&](auto zero) {
+        using To = decltype(zero);
+        std::array<To, 256> values;
+        for (std::size_t code = 0; code < values.size(); ++code)
+            values[code] = isNarrowFloat(in.dtype)
+                               ? element::cast<To>(exact[code])
+                               : element::cast<To>(static_cast<std::int32_t>(exact[code]));
+        const Scratch table(queue, sizeof values);
+        queue.upload(table.data(), values.data(), sizeof values);
+        forEach(queue, out.elementCount(),
+                Decode<To>{dense.as<std::uint8_t>(), bitsOf(in.dtype), table.as<To>(), out.as<To>()});
+    });
+}
+
+/// There are no kernels that round to narrow dtypes. The first dtype is that of the tensor to convert.
+bool supportsCast(std::span<const DType> dtypes) {
+    return dtypes.empty() || std::none_of(dtypes.begin() + 1, dtypes.end(), isNarrow);
+}
+
 std::size_t bytesToConvert(DType dtype, const TensorView& in) {
     return !in.data || (in.dtype == dtype && isDense(in))
                ? 0
@@ -58,6 +97,7 @@ void bitCastKernel(const KernelCall& call) {
 
 void convertView(Queue& queue, const TensorView& in, const TensorView& out) {
     if (in.dtype == out.dtype) return copyView(queue, in, out);
+    if (isNarrow(in.dtype)) return convertFromNarrow(queue, in, out);
     withAny(in.dtype, [&](auto from) { convertFrom<decltype(from)>(queue, in, out); });
 }
 
@@ -72,8 +112,8 @@ ConvertedView::ConvertedView(Queue& queue, DType dtype, const TensorView& in)
 }
 
 void addCastKernels(KernelMap& table) {
-    add(table, "Cast", castKernel);
-    add(table, "CastLike", castKernel);
+    add(table, "Cast", castKernel, supportsCast);
+    add(table, "CastLike", castKernel, supportsCast);
     add(table, "BitCast", bitCastKernel);
 }
 

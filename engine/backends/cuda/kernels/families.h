@@ -2,6 +2,7 @@
 
 #include "backends/cuda/kernels/kernel_table.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -9,11 +10,19 @@ namespace twb::cuda {
 
 using KernelMap = std::map<std::string_view, Kernel>;
 
+/// Accepts any dtypes that the op table allows and that are not narrow.
+inline bool supportsWide(std::span<const DType> dtypes) {
+    return std::none_of(dtypes.begin(), dtypes.end(), isNarrow);
+}
+/// Also 8-bit floats.
+inline bool supportsBytes(std::span<const DType> dtypes) {
+    return std::none_of(dtypes.begin(), dtypes.end(), isPacked);
+}
 /// Accepts any dtypes that the op table allows.
 inline bool supportsAll(std::span<const DType>) { return true; }
 
 inline void add(KernelMap& table, std::string_view op, void (*run)(const KernelCall&),
-                bool (*supports)(std::span<const DType>) = supportsAll) {
+                bool (*supports)(std::span<const DType>) = supportsWide) {
     table.emplace(op, Kernel{supports, run});
 }
 

@@ -387,8 +387,8 @@ void addGeneratorKernels(KernelMap& table) {
     add(table, "Arange", progressionKernel);
     add(table, "Range", progressionKernel);
     add(table, "EyeLike", eyeLikeKernel);
-    add(table, "Shape", shapeKernel);
-    add(table, "Size", sizeKernel);
+    add(table, "Shape", shapeKernel, supportsAll);
+    add(table, "Size", sizeKernel, supportsAll);
     add(table, "RandomNormal", normalKernel);
     add(table, "RandomNormalLike", normalKernel);
     add(table, "RandomUniform", uniformKernel);

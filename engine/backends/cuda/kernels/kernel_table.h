@@ -29,7 +29,7 @@ struct KernelCall {
 
 struct Kernel {
     /// Whether these dtypes, among those that the op table allows, are supported.
-    bool (*supports)(std::span<const DType> inputs) = nullptr;
+    bool (*supports)(std::span<const DType> dtypes) = nullptr;
     /// Submits its work to the queue and returns. Throws twb::Error.
     void (*run)(const KernelCall& call) = nullptr;
 };

@@ -171,13 +171,13 @@ void reverseSequenceKernel(const KernelCall& call) {
 } // namespace
 
 void addMovementKernels(KernelMap& table) {
-    add(table, "Identity", identityKernel);
+    add(table, "Identity", identityKernel, supportsAll);
     add(table, "Detach", identityKernel);
-    add(table, "Reshape", viewsKernel<reshapeViews>);
-    add(table, "Squeeze", viewsKernel<reshapeViews>);
-    add(table, "Unsqueeze", viewsKernel<reshapeViews>);
-    add(table, "Flatten", viewsKernel<reshapeViews>);
-    add(table, "Transpose", viewsKernel<transposeViews>);
+    add(table, "Reshape", viewsKernel<reshapeViews>, supportsAll);
+    add(table, "Squeeze", viewsKernel<reshapeViews>, supportsAll);
+    add(table, "Unsqueeze", viewsKernel<reshapeViews>, supportsAll);
+    add(table, "Flatten", viewsKernel<reshapeViews>, supportsAll);
+    add(table, "Transpose", viewsKernel<transposeViews>, supportsBytes);
     add(table, "Concat", viewsKernel<concatViews>);
     add(table, "Expand", viewsKernel<expandViews>);
     add(table, "Tile", viewsKernel<tileViews>);

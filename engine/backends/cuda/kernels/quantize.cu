@@ -6,6 +6,7 @@
 #include "ops/schema.h"
 
 #include <cmath>
+#include <type_traits>
 
 namespace twb::cuda {
 namespace {
@@ -86,30 +87,36 @@ void quantizeKernel(const KernelCall& call) {
     });
 }
 
-template <class T> struct Dequantize {
+/// X is i32, or f32 for narrow dtypes. The difference of two i32 may need 64 bits.
+template <class T, class X> struct Dequantize {
+    using Difference = std::conditional_t<std::is_same_v<X, float>, float, std::int64_t>;
     ScalePlaces places;
-    const std::int32_t* x;
+    const X* x;
     const float* scale;
-    const std::int32_t* zero;
+    const X* zero;
     T* y;
     TWB_HOST_DEVICE void operator()(std::int64_t i) const {
         const std::int64_t at = places.of(i);
-        const std::int64_t shifted = std::int64_t{x[i]} - (zero ? zero[at] : 0);
+        const Difference shifted = Difference{x[i]} - (zero ? zero[at] : X{0});
         y[i] = stored<T>(static_cast<float>(shifted) * scale[at]);
     }
 };
 
-void dequantizeKernel(const KernelCall& call) {
-    const ConvertedView x(call.queue, DType::i32, call.inputs[0]);
+template <class X> void dequantizeFrom(const KernelCall& call) {
+    const ConvertedView x(call.queue, DTypeOf<X>::value, call.inputs[0]);
     const ConvertedView scale(call.queue, DType::f32, call.inputs[1]);
-    const ConvertedView zero(call.queue, DType::i32, call.input(2));
+    const ConvertedView zero(call.queue, DTypeOf<X>::value, call.input(2));
     withStoredFloat(call.outputs[0].dtype, [&](auto none) {
         using T = decltype(none);
         if constexpr (!std::is_same_v<T, double>)
             forEach(call.queue, call.outputs[0].elementCount(),
-                    Dequantize<T>{ScalePlaces(call), x.as<std::int32_t>(), scale.as<float>(),
-                                  zero.as<std::int32_t>(), call.outputs[0].as<T>()});
+                    Dequantize<T, X>{ScalePlaces(call), x.as<X>(), scale.as<float>(), zero.as<X>(),
+                                     call.outputs[0].as<T>()});
     });
+}
+
+void dequantizeKernel(const KernelCall& call) {
+    isNarrow(call.inputs[0].dtype) ? dequantizeFrom<float>(call) : dequantizeFrom<std::int32_t>(call);
 }
 
 // DynamicQuantizeLinear
@@ -182,7 +189,7 @@ void dynamicKernel(const KernelCall& call) {
 
 void addQuantizationKernels(KernelMap& table) {
     add(table, "QuantizeLinear", quantizeKernel);
-    add(table, "DequantizeLinear", dequantizeKernel);
+    add(table, "DequantizeLinear", dequantizeKernel, supportsAll);
     add(table, "DynamicQuantizeLinear", dynamicKernel);
 }
 

@@ -113,6 +113,10 @@ template <class T> bool turn(Queue& queue, const TensorView& from, const TensorV
 
 void copyView(Queue& queue, const TensorView& from, const TensorView& to) {
     if (from.data == to.data && from.strides == to.strides && from.shape == to.shape) return;
+    if (isPacked(to.dtype)) { // always dense, so its bytes are copied
+        const Shape bytes{to.shape.byteCount(to.dtype)};
+        return copyView(queue, {from.data, DType::u8, bytes, {1}}, {to.data, DType::u8, bytes, {1}});
+    }
     withBits(to.dtype, [&](auto zero) {
         using T = decltype(zero);
         if (!turn<T>(queue, from, to)) mapElements<T, T>(queue, from, to, element::Same{});
