@@ -64,6 +64,8 @@ std::string_view name(OpRole role) {
         return "control";
     case OpRole::state:
         return "state";
+    case OpRole::collective:
+        return "collective";
     }
     return {};
 }

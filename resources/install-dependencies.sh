@@ -18,7 +18,8 @@ for option in "$@"; do
     --tests) packages+=(libbenchmark-dev libonnx-testdata dataset-fashion-mnist libvalijson-dev mold pyflakes3
                       python3-torch python3-pytest python3-jsonschema
                       xvfb dbus-daemon at-spi2-core python3-pyatspi
-                      man-db groff zsh fish) ;;
+                      man-db groff zsh fish
+                      libopenmpi-dev openmpi-bin libmpich-dev mpich) ;;
     -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
     *) echo "install-dependencies.sh: \"$option\" is not an option of this script; the only option is --tests." >&2; exit 2 ;;
     esac

@@ -16,8 +16,9 @@
 namespace twb {
 
 /// The kind of work in a stream. A GPU has one engine for kernels and one for copies in each direction, so
-/// copies can run beside kernels. `load`: only the cpu has streams that load batches.
-enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost, load };
+/// copies can run beside kernels. `load`: only the cpu has streams that load batches. `collective`: calls
+/// over the ranks of a world, which makes these streams (World::createStream).
+enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost, load, collective };
 
 /// The time of one launch. `start`/`end` are on the host's steady clock in ns; `virtualStart`/`virtualEnd` on
 /// the run's virtual clock, on which a simulated device takes the time of its profile and a real one its
@@ -56,6 +57,8 @@ struct Launch {
     Cost cost;
     bool allowTf32 = false;     ///< f32 products may be rounded to TF32
     std::int64_t iteration = 0; ///< KernelContext::iteration
+    World* world = nullptr;     ///< KernelContext::world
+    const char* label = "";     ///< KernelContext::label
     /// Inputs, in ascending order, that are 0-dimensional cpu tensors among a device's operands.
     std::span<const std::uint32_t> hostScalars;
     LaunchGuard* guard = nullptr;

@@ -10,13 +10,17 @@
 
 namespace twb {
 
+/// The world of one rank that every run has by default (world.h).
+std::shared_ptr<World> aloneWorld();
+
 /// The backend that makes a copy between two devices, and the copy's direction there.
 struct CopyRoute {
     Device by;
     CopyDirection direction = CopyDirection::hostToDevice;
 };
 
-/// The hardware of each device name in a run. A value: copies share the backends.
+/// The hardware of each device name in a run, and the ranks that take part in it. A value: copies share the
+/// backends and the world.
 class DeviceMap {
 public:
     /// Contains only cpu, which is always real.
@@ -45,6 +49,9 @@ public:
     /// memory.
     Allocator& memoryFor(Device device, MemoryKind kind) const;
     std::vector<Device> devices() const;
+    /// By default a single rank.
+    World& world() const noexcept { return *m_world; }
+    void setWorld(std::shared_ptr<World> world) { m_world = std::move(world); }
 
 private:
     struct Entry {
@@ -53,6 +60,7 @@ private:
         std::string remark;
     };
     std::map<Device, Entry> m_entries;
+    std::shared_ptr<World> m_world = aloneWorld();
 };
 
 } // namespace twb

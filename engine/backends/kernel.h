@@ -10,6 +10,8 @@
 
 namespace twb {
 
+class World;
+
 /// State that a kernel keeps from one launch of a step to the next, such as a oneDNN primitive or packed
 /// weights. Each kernel derives its own type.
 class KernelState {
@@ -34,6 +36,8 @@ struct KernelContext {
     const TensorFiles* files = nullptr; ///< for File and Save
     StepMemory* memory = nullptr;       ///< null: the kernel keeps no state
     std::int64_t iteration = 0;         ///< RunOptions::firstIteration in the first iteration of a run
+    World* world = nullptr;             ///< of the run, for collectives; null: a single rank
+    const char* label = "";             ///< the step's, for messages
 };
 
 /// A kernel for host memory. Throws twb::Error; never accesses memory outside its views.

@@ -63,6 +63,7 @@ void addNGrams(std::vector<Op>& table);
 void addMlFeatures(std::vector<Op>& table);
 void addMlEncoders(std::vector<Op>& table);
 void addMlLinear(std::vector<Op>& table);
+void addCollectives(std::vector<Op>& table);
 void addControlFlow(std::vector<Op>& table);
 void addOpaque(std::vector<Op>& table);
 void addSinks(std::vector<Op>& table);

@@ -82,6 +82,8 @@ enum class OpRole : std::uint8_t {
     sink,     ///< Save, Probe
     control,  ///< If, Loop, Scan: runs its bodies (graph/bodies.h) any number of times
     state,    ///< Carried, ScanSlice, Iteration: an input of a body at each run
+    /// AllReduce: called by all ranks of a run (backends/world.h)
+    collective,
 };
 
 /// The op's support for channels-last tensors (channelsLastStrides), which make convolutions faster. Every
@@ -191,9 +193,9 @@ class InferContext {
 public:
     InferContext(const Op& op, const Attributes& complete, std::span<const TensorType* const> inputs,
                  std::span<const Tensor* const> values, const TensorFiles* files,
-                 std::span<TensorType> outputs)
+                 std::span<TensorType> outputs, int ranks = 1)
         : m_op(op), m_attributes(complete), m_inputs(inputs), m_values(values), m_files(files),
-          m_outputs(outputs) {}
+          m_outputs(outputs), m_ranks(ranks) {}
 
     const Op& op() const noexcept { return m_op; }
     /// With defaults filled in.
@@ -218,6 +220,8 @@ public:
     void output(int port, TensorType type) { m_outputs[static_cast<std::size_t>(port)] = std::move(type); }
     /// The types set by output() so far.
     std::span<const TensorType> outputs() const noexcept { return m_outputs; }
+    /// The ranks that take part in the run (World::size).
+    int ranks() const noexcept { return m_ranks; }
 
     [[noreturn]] void fail(const char* kind, int port, const std::string& sentence) const {
         throw InferError(kind, port, sentence);
@@ -230,6 +234,7 @@ private:
     std::span<const Tensor* const> m_values;
     const TensorFiles* m_files;
     std::span<TensorType> m_outputs;
+    int m_ranks;
 };
 
 /// `given` with all defaults of `op`. Throws InferError("attribute") that names an attribute if it is

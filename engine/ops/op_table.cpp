@@ -98,6 +98,7 @@ std::vector<Op> buildTable() {
                       addMlFeatures,
                       addMlEncoders,
                       addMlLinear,
+                      addCollectives,
                       addControlFlow,
                       addOpaque,
                       addSinks})

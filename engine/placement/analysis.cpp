@@ -1,5 +1,6 @@
 #include "placement/analysis.h"
 
+#include "backends/world.h"
 #include "core/error.h"
 #include "placement/cycle_rule.h"
 #include "placement/diagnostic_order.h"
@@ -109,6 +110,7 @@ Analysis analyze(const Graph& graph, const DeviceMap& devices, Policy policy, co
 
     Analysis out;
     out.policy = policy;
+    out.ranks = devices.world().size();
     const Bodies bodies(graph);
     const Topology topology(graph, bodies);
     NodeRules rules(graph, bodies, devices, files, out);

@@ -73,6 +73,7 @@ struct Analysis {
     std::vector<ImplicitCopy> implicitCopies; ///< unordered
     std::vector<SmallCopy> smallCopies;       ///< unordered
     Policy policy;
+    int ranks = 1; ///< World::size of the devices' world
     /// No cycles, disabled nodes or bodies: the facts of a node depend only on its neighbourhood.
     bool isPlain = false;
 

@@ -1,5 +1,6 @@
 #include "placement/node_rules.h"
 
+#include "backends/world.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "ops/input_errors.h"
@@ -258,7 +259,8 @@ bool NodeRules::inferOutputs(NodeFacts& facts, const Node& node, std::span<const
         if (facts.inputs[p] && (spec.hostValue || spec.shapesOutput)) values[p] = hostValue(*facts.inputs[p]);
     }
     std::vector<TensorType> outputs(facts.outputs.size());
-    const InferContext context(op, facts.attributes, types, values, m_files, outputs);
+    const InferContext context(op, facts.attributes, types, values, m_files, outputs,
+                               m_devices.world().size());
     try {
         InferContext writable = context;
         op.infer(writable);

@@ -1,6 +1,7 @@
 #include "profile/report.h"
 
 #include "profile/profiles.h"
+#include "profile/rank_report.h"
 #include "profile/report_parts.h"
 #include "profile/transfer_figures.h"
 
@@ -172,6 +173,8 @@ Json transfersOf(const RunReport& report) {
                  {"target", transfer.target.toString()},
                  {"setup", figures.setup},
                  {"pinned", figures.pinned}};
+        const bool isCollective = figures.kind == TransferKind::collective;
+        if (isCollective) row["wire_bytes"] = transfer.wireBytes * figures.count;
         if (report.ledger) {
             row["count"] = figures.count;
             row["bytes"] = figures.bytes;
@@ -185,7 +188,7 @@ Json transfersOf(const RunReport& report) {
         }
         row["predicted_ms"] = toMs(figures.predictedNs);
         row["modelled"] = figures.modelled;
-        row["direction"] = name(figures.direction);
+        row["direction"] = isCollective ? "between-ranks" : name(figures.direction);
         row["link_peak_gb_per_s"] = figure(figures.linkPeakGBps);
         row["of_link_peak_percent"] = figure(figures.ofPeakPercent);
         row["queue_wait_ms"] = figures.queueWaitNs ? Json(toMs(*figures.queueWaitNs)) : Json(nullptr);
@@ -306,6 +309,7 @@ std::string toJson(const RunReport& report) {
     out["devices"] = devicesOf(report);
     out["steps"] = stepsOf(report);
     out["transfers"] = transfersOf(report);
+    if (report.ranks) out["ranks"] = twb::toJson(*report.ranks);
     out["probes"] = probesOf(report);
     if (report.timeline) {
         out["timeline"] = timelineToJson(*report.timeline, *report.plan);

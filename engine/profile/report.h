@@ -15,6 +15,8 @@
 
 namespace twb {
 
+struct RankReport;
+
 inline constexpr int kReportSchema = 1;
 
 /// Times of each step over the iterations of a run; rows parallel Plan::steps.
@@ -84,6 +86,7 @@ struct RunReport {
     std::vector<Diagnostic> diagnostics;
     std::vector<ProbeValue> probes;
     std::vector<InputFile> inputs;
+    const RankReport* ranks = nullptr; ///< of a run on several ranks
 };
 
 /// One JSON object in UTF-8; resources/schema/report.schema.json describes its keys and their units. A number

@@ -1,4 +1,5 @@
 #include "core/text_table.h"
+#include "profile/rank_report.h"
 #include "profile/report.h"
 #include "profile/transfer_figures.h"
 
@@ -152,6 +153,7 @@ std::string errors(const RunReport& report, bool color) {
 
 std::string toTable(const RunReport& report, bool color) {
     return summary(report) + devices(report, color) + steps(report, color) + transfers(report, color) +
+           (report.ranks ? heading("Ranks", color) + twb::toTable(*report.ranks) : std::string()) +
            probes(report, color) + errors(report, color);
 }
 

@@ -30,7 +30,7 @@ TransferFigures figuresOf(const Plan& plan, std::size_t index, const LedgerRow* 
     out.predictedNs = transfer.predictedNs;
     const DeviceProfile& profile = plan.devices.at(route.by).profile();
     const double peak = out.direction == CopyDirection::peer ? profile.peerGBps : profile.linkPinnedGBps;
-    if (peak > 0) out.linkPeakGBps = peak;
+    if (peak > 0 && transfer.kind != TransferKind::collective) out.linkPeakGBps = peak;
     if (!cost || cost->count == 0) {
         out.bytesPerCopy = static_cast<double>(transfer.bytes);
         return out;

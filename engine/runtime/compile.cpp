@@ -1,5 +1,7 @@
+#include "backends/world.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "ops/collectives.h"
 #include "placement/device_rule.h"
 #include "placement/step_transfers.h"
 #include "placement/update_rule.h"
@@ -55,7 +57,9 @@ std::shared_ptr<const Plan> Compiler::run() {
     planWaits(*m_plan, m_blocking);
     m_plan->virtualClock =
         std::any_of(m_plan->streams.begin(), m_plan->streams.end(),
-                    [&](const PlanStream& s) { return m_plan->devices.isSimulated(s.device); });
+                    [&](const PlanStream& s) { return m_plan->devices.isSimulated(s.device); }) ||
+        std::any_of(m_plan->transfers.begin(), m_plan->transfers.end(),
+                    [](const Transfer& t) { return t.kind == TransferKind::collective && t.modelled; });
     return m_plan;
 }
 
@@ -63,11 +67,44 @@ std::uint32_t Compiler::streamOf(Device device, QueueKind queue) {
     const auto [at, fresh] =
         m_streams.try_emplace({device, queue}, static_cast<std::uint32_t>(m_plan->streams.size()));
     if (fresh) {
-        constexpr const char* labels[] = {"compute", "host→device", "device→host", "loader"};
+        constexpr const char* labels[] = {"compute", "host→device", "device→host", "loader", "ranks"};
         const char* what = labels[static_cast<std::size_t>(queue)];
         m_plan->streams.push_back({device, queue, fmt::format("{} {}", device.toString(), what)});
     }
     return at->second;
+}
+
+/// All calls over ranks are in one stream, so that each rank makes them in the same order.
+std::uint32_t Compiler::collectiveStream(Device device) {
+    const auto known = std::ranges::find(m_plan->streams, QueueKind::collective, &PlanStream::queue);
+    if (known != m_plan->streams.end()) return static_cast<std::uint32_t>(known - m_plan->streams.begin());
+    const std::uint32_t stream = streamOf(device, QueueKind::collective);
+    if (m_plan->devices.world().info().simulated) m_plan->streams[stream].label += " (modelled)";
+    return stream;
+}
+
+/// A row of the ledger for a call over ranks. Its result differs between runs, so it is not cached.
+void Compiler::addCollective(Step& step, const NodeFacts& facts) {
+    const World& world = m_plan->devices.world();
+    Transfer transfer;
+    transfer.kind = TransferKind::collective;
+    transfer.from = *facts.inputs[0];
+    transfer.to = {facts.id, 0};
+    transfer.node = facts.id;
+    transfer.source = transfer.target = facts.device;
+    transfer.modelled = world.info().simulated;
+    transfer.label = step.label;
+    if (!step.dynamic) {
+        std::vector<TensorType> inputs;
+        for (const ValueId v : step.inputs) inputs.push_back(m_plan->values[v].type);
+        const CollectiveLoad load = collectiveLoad(*step.op, inputs, world.size());
+        transfer.bytes = load.bytes;
+        transfer.wireBytes = twb::wireBytes(load.kind, load.bytes, world.size());
+        if (transfer.modelled) transfer.predictedNs = world.predictNs(load.kind, load.bytes);
+        step.predictedNs = transfer.predictedNs;
+    }
+    step.transfer = static_cast<std::uint32_t>(m_plan->transfers.size());
+    m_plan->transfers.push_back(std::move(transfer));
 }
 
 Compiler::ValueId Compiler::addValue(PortRef source, TensorType type, Device device, std::string label) {
@@ -324,15 +361,20 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
         value.absent = facts.op->outputAt(static_cast<int>(port)).optional && !value.kept &&
                        std::none_of(readers.begin(), readers.end(), reads);
     }
+    const bool isCollective = facts.op->role == OpRole::collective;
     const bool isAhead = runsAhead(facts, inputs, outputs);
-    Step& step =
-        addStep(facts.op, node.id, streamOf(facts.device, isAhead ? QueueKind::load : QueueKind::compute),
-                std::move(inputs), outputs, label, setup);
+    const std::uint32_t stream = isCollective
+                                     ? collectiveStream(facts.device)
+                                     : streamOf(facts.device, isAhead ? QueueKind::load : QueueKind::compute);
+    Step& step = addStep(facts.op, node.id, stream, std::move(inputs), outputs, label, setup);
     setAhead(step, isAhead);
     step.attributes = facts.attributes;
     step.last = facts.op->role == OpRole::sink;
     price(step);
-    sign(step);
+    if (isCollective)
+        addCollective(step, facts);
+    else
+        sign(step);
     if (facts.op->role == OpRole::sink) step.signature = 0; // it has an effect, so it always runs
     bindUpdates(step);
     m_plan->valuesOfNode[node.id] = std::move(outputs);

@@ -55,6 +55,8 @@ private:
     void setAhead(Step& step, bool isAhead);
     ValueId addCast(ValueId from, DType to, NodeId node, bool setup);
     std::uint32_t streamOf(Device device, QueueKind queue);
+    std::uint32_t collectiveStream(Device device);
+    void addCollective(Step& step, const NodeFacts& facts);
     void price(Step& step);
     void sign(Step& step);
     void setupFirst();

@@ -8,6 +8,8 @@ std::string_view name(TransferKind kind) noexcept {
         return "explicit";
     case TransferKind::implicitTo:
         return "implicit";
+    case TransferKind::collective:
+        return "collective";
     case TransferKind::staging:
         return "staging";
     }

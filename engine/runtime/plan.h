@@ -22,10 +22,11 @@ enum class TransferKind : std::uint8_t {
     explicitTo, ///< a To node
     implicitTo, ///< made by the implicit policy
     staging,    ///< of a File on a GPU lane
+    collective, ///< a call over all ranks
 };
 std::string_view name(TransferKind kind) noexcept;
 
-/// A copy between devices in a plan: one row of the ledger.
+/// A copy between devices, or a call over all ranks, in a plan: one row of the ledger.
 struct Transfer {
     TransferKind kind = TransferKind::explicitTo;
     PortRef from;               ///< the tensor; for staging, the File's own output
@@ -33,10 +34,11 @@ struct Transfer {
     NodeId node = NodeId::none; ///< the To or File node; none for an implicit copy
     Device source;
     Device target;
-    std::uint64_t bytes = 0; ///< of one copy; 0 if known only at run time
-    bool pinned = false;     ///< page-locked on the host side
-    bool setup = false;      ///< outside the iteration
-    bool modelled = false;   ///< on a simulated device: the time comes from a profile
+    std::uint64_t bytes = 0; ///< of one copy; 0 if known only at run time; of a collective as from bytesOf()
+    std::uint64_t wireBytes = 0; ///< of a collective: what each rank sends (backends/world.h)
+    bool pinned = false;         ///< page-locked on the host side
+    bool setup = false;          ///< outside the iteration
+    bool modelled = false;       ///< on a simulated device: the time comes from a profile
     double predictedNs = 0;
     std::string label; ///< "images → cuda:0"
     auto edge() const noexcept { return Edge{from, to}; }
@@ -83,7 +85,7 @@ struct Step {
     std::uint32_t index = 0;
     NodeId node = NodeId::none;
     const Op* op = nullptr;         ///< null for a copy
-    std::uint32_t transfer = kNone; ///< index in Plan::transfers, for a copy between devices
+    std::uint32_t transfer = kNone; ///< index in Plan::transfers, for a copy between devices or ranks
     std::uint32_t stream = 0;
     Attributes attributes;
     std::vector<std::uint32_t> inputs; ///< values; kNone for an unconnected input
@@ -192,6 +194,9 @@ struct Plan {
     std::uint32_t valueOf(PortRef output) const noexcept;
     /// Planned bytes on a device.
     std::size_t bytesOn(Device device) const noexcept;
+    bool isCollective(const Step& step) const noexcept {
+        return step.transfer != kNone && transfers[step.transfer].kind == TransferKind::collective;
+    }
 
     std::unordered_map<NodeId, std::vector<std::uint32_t>> valuesOfNode; ///< by output port
 };

@@ -2,8 +2,10 @@
 
 #include "backends/cpu/host_stream.h"
 #include "backends/cpu/strided.h"
+#include "backends/world.h"
 #include "core/hash.h"
 #include "core/peak_gauge.h"
+#include "ops/collectives.h"
 #include "ops/kernel_inputs.h"
 #include "ops/opaque.h"
 #include "runtime/stretches.h"
@@ -29,6 +31,22 @@ void showChannelsLast(const Op& op, std::vector<TensorView>& inputs, std::vector
     for (TensorView& output : outputs) output = channelsMovedLast(output);
 }
 
+/// Tells a world of several ranks what this rank does, while it exists.
+class ActivityShown {
+public:
+    ActivityShown(World& world, std::function<RankActivity()> activity) : m_world(world) {
+        if (world.size() > 1) world.setActivity(std::move(activity));
+    }
+    ~ActivityShown() {
+        if (m_world.size() > 1) m_world.setActivity({});
+    }
+    ActivityShown(const ActivityShown&) = delete;
+    ActivityShown& operator=(const ActivityShown&) = delete;
+
+private:
+    World& m_world;
+};
+
 } // namespace
 
 RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options,
@@ -40,8 +58,9 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
         if (std::find(m_devices.begin(), m_devices.end(), stream.device) == m_devices.end())
             m_devices.push_back(stream.device);
         Backend& backend = m_plan->devices.at(stream.device);
-        m_streams.push_back(backend.createStream(stream.queue));
-        m_ends.push_back(makeEvents(backend));
+        m_streams.push_back(stream.queue == QueueKind::collective ? m_plan->devices.world().createStream()
+                                                                  : backend.createStream(stream.queue));
+        m_ends.push_back(makeEvents(stream));
     }
     for (const PlanValue& value : m_plan->values) m_types.push_back(value.type);
     m_timings.assign(m_plan->inFlight, std::vector<LaunchTiming>(steps));
@@ -56,10 +75,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     takeState();
     m_order.resize(m_streams.size());
     for (const Step& step : m_plan->steps) {
-        if (step.recorded) {
-            Backend& backend = m_plan->devices.at(m_plan->streams[step.stream].device);
-            m_events[step.index] = makeEvents(backend);
-        }
+        if (step.recorded) m_events[step.index] = makeEvents(m_plan->streams[step.stream]);
         if (step.last || m_cached[step.index] || !m_plan->controls.empty()) continue;
         auto& order = m_order[step.stream];
         (step.setup ? order.setup : order.iteration).push_back(step.index);
@@ -68,7 +84,10 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
 
 RunContext::~RunContext() { drain(); }
 
-RunContext::Events RunContext::makeEvents(Backend& backend) const {
+RunContext::Events RunContext::makeEvents(const PlanStream& stream) const {
+    // The streams of a world are host streams.
+    Backend& backend =
+        m_plan->devices.at(stream.queue == QueueKind::collective ? Device::cpu() : stream.device);
     Events out;
     for (std::uint32_t lap = 0; lap < m_plan->inFlight; ++lap) out.push_back(backend.createEvent());
     return out;
@@ -223,6 +242,8 @@ void RunContext::bindOp(const Step& step, StepSlot& slot) {
     launch.memory = &slot.memory;
     launch.cost = step.cost;
     launch.allowTf32 = m_options.allowTf32;
+    launch.world = &m_plan->devices.world();
+    launch.label = step.label.c_str();
     slot.launch.assign(m_plan->inFlight, launch);
     for (std::size_t lap = 0; lap < slot.launch.size(); ++lap) {
         const Operands& operands = slot.operands[lap % slot.operands.size()];
@@ -275,7 +296,8 @@ void RunContext::resolve(std::uint32_t index) {
         }
         std::vector<TensorType> outputs(step.outputs.size());
         if (step.op) {
-            InferContext context(*step.op, step.attributes, types, values, m_plan->files.get(), outputs);
+            InferContext context(*step.op, step.attributes, types, values, m_plan->files.get(), outputs,
+                                 m_plan->devices.world().size());
             step.op->infer(context);
         } else {
             outputs[0] = *types[0];
@@ -466,6 +488,39 @@ void RunContext::collectFailures() {
             m_guard.hasInputs(step.index);
 }
 
+std::uint64_t RunContext::bytesOfCollective(const Step& step) const {
+    std::vector<TensorType> inputs;
+    for (const std::uint32_t v : step.inputs) inputs.push_back(m_types[v]);
+    return collectiveLoad(*step.op, inputs, m_plan->devices.world().size()).bytes;
+}
+
+/// The other ranks must not wait for calls that this one will not make.
+void RunContext::leaveWorld(const RunResult& result) const {
+    World& world = m_plan->devices.world();
+    const bool calls =
+        std::ranges::any_of(m_plan->steps, [&](const Step& s) { return m_plan->isCollective(s); });
+    if (!calls || world.size() == 1 || world.info().simulated || result.status == RunStatus::finished) return;
+    world.abort(result.status == RunStatus::cancelled
+                    ? fmt::format("rank {} was cancelled", world.rank())
+                    : fmt::format("rank {} failed: {}", world.rank(),
+                                  result.errors.empty() ? "unknown error" : result.errors.front().message));
+}
+
+/// What this rank does, for the others.
+RankActivity RunContext::activity() const {
+    RankActivity out;
+    out.isRunning = true;
+    for (const auto& stream : m_streams) out.progress += stream->passed();
+    const std::vector<std::uint32_t> running = runningSteps();
+    for (std::size_t s = 0; s < running.size(); ++s) {
+        if (running[s] == kNone) continue;
+        // A step that waits for another stream is not what the rank does.
+        if (out.node.empty() || m_plan->streams[s].queue == QueueKind::compute)
+            out.node = m_plan->steps[running[s]].label;
+    }
+    return out;
+}
+
 void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
                          std::uint32_t owner, std::uint32_t body) {
     auto& timings = m_timings[lap];
@@ -490,7 +545,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
             record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs - stopped[i];
             m_clockEnd = std::max(m_clockEnd, record.endNs);
             if (step.transfer != kNone) {
-                record.bytes = m_slots[i].copy[0].bytes;
+                record.bytes = step.op ? bytesOfCollective(step) : m_slots[i].copy[0].bytes;
                 const std::uint32_t producer = m_plan->producers[step.inputs[0]];
                 // The wait of a copy is known only if this iteration made its tensor.
                 if (producer != kNone && !m_plan->steps[producer].setup && !m_cached[producer]) {
@@ -581,6 +636,7 @@ RunResult RunContext::execute() {
     m_startNs = m_iterationsStart = steadyNs();
     if (m_observer) m_observer->started(m_run, *m_plan);
     refuseOpaque();
+    const ActivityShown shown(m_plan->devices.world(), [this] { return activity(); });
     try {
         iterate();
     } catch (...) {
@@ -609,6 +665,7 @@ RunResult RunContext::execute() {
         if (m_submitted == 0 && !step.setup && state == StepState::done) state = StepState::cancelled;
         result.states.push_back(state);
     }
+    leaveWorld(result);
     keepResults(result);
     result.lastState = std::move(m_lastState);
     for (Device device : m_plan->devices.devices())

@@ -9,6 +9,8 @@
 
 namespace twb {
 
+struct RankActivity;
+
 /// Cached results of earlier runs, by the signature of their step.
 using ResultCache = std::unordered_map<std::uint64_t, std::vector<Tensor>>;
 
@@ -167,6 +169,9 @@ private:
     void launchTo(std::uint32_t step, std::uint32_t stream, const Op& op,
                   const std::vector<TensorView>& inputs, const TensorView& out, const Attributes& given);
     std::int64_t hostInteger(std::uint32_t value, const Attributes& attributes, const char* attribute) const;
+    std::uint64_t bytesOfCollective(const Step& step) const;
+    void leaveWorld(const RunResult& result) const;
+    RankActivity activity() const;
     void keepResults(RunResult& result);
     StepState stateOf(std::uint32_t step, std::size_t lap) const;
     std::size_t currentLap() const noexcept { return m_plan->lapOf(m_iteration); }
@@ -185,7 +190,7 @@ private:
     RunStops m_stops;
 
     using Events = std::vector<std::unique_ptr<Event>>; ///< by lap
-    Events makeEvents(Backend& backend) const;
+    Events makeEvents(const PlanStream& stream) const;
 
     std::vector<Events> m_ends;                       ///< by stream: the end of an iteration
     std::vector<Events> m_events;                     ///< by step, if others wait for it

@@ -1,3 +1,4 @@
+#include "backends/world.h"
 #include "runtime/run_context.h"
 
 #include <fmt/format.h>
@@ -35,6 +36,11 @@ bool RunGuard::mayRun(std::uint32_t step, std::size_t lap) noexcept {
     if (state(step, lap) != StepState::done) return false;
     if (isCancelled()) {
         m_sides[lap].cut(step);
+        return false;
+    }
+    // The other ranks may wait for a call that this rank has left out: no later one may take its place.
+    if (hasFailed() && m_plan.isCollective(m_plan.steps[step]) && m_plan.devices.world().size() > 1) {
+        m_states[step].store(StepState::poisoned, std::memory_order_release);
         return false;
     }
     return hasInputs(step);

@@ -39,8 +39,8 @@ std::vector<PortRef> floatsOf(const Analysis& analysis, const NodeFacts& facts) 
 class Writer final : public GradientContext {
 public:
     Writer(DeltaBuilder& builder, const Analysis& analysis, PortRef loss, std::span<const NodeId> parameters,
-           FrameId frame, std::optional<PortRef> seed)
-        : m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_seed(seed),
+           FrameId frame, std::optional<PortRef> seed, double share)
+        : m_analysis(analysis), m_loss(loss), m_parameters(parameters), m_seed(seed), m_share(share),
           m_bodies(builder.graph()), m_names(builder.graph()), m_builder(builder), m_frame(frame) {}
     std::vector<PortRef> write();
 
@@ -89,6 +89,7 @@ private:
     const PortRef m_loss;
     const std::span<const NodeId> m_parameters;
     const std::optional<PortRef> m_seed;
+    const double m_share;
     const Bodies m_bodies;
     UniqueNames m_names;
     DeltaBuilder& m_builder;
@@ -171,13 +172,14 @@ void Writer::checkParameters() const {
 /// The gradient of the loss with respect to itself.
 GraphTensor Writer::seed() {
     const TensorType& type = *m_analysis.typeOf(m_loss);
-    if (!m_seed) return full(*this, type, 1);
+    if (!m_seed) return full(*this, type, m_share);
     GraphTensor factor = tensorAt(*m_seed);
     if (deviceOf(m_seed->node) != deviceOf(m_loss.node)) {
         const GraphTensor there[] = {factor};
         factor = put("To", there, {}, nodeOf(m_loss.node).lane);
     }
-    return reshape(cast(factor, type.dtype), type.shape);
+    const GraphTensor seed = reshape(cast(factor, type.dtype), type.shape);
+    return m_share == 1 ? seed : seed * m_share;
 }
 
 /// The nodes between the parameters and the loss, each before its inputs. Only floating tensors count.
@@ -314,7 +316,7 @@ GraphTensor Writer::put(std::string_view name, std::span<const GraphTensor> inpu
     }
     const Attributes complete = completeAttributes(op, attributes);
     std::vector<TensorType> outputs(static_cast<std::size_t>(op.outputCount(complete)));
-    InferContext infer(op, complete, types, {}, nullptr, outputs);
+    InferContext infer(op, complete, types, {}, nullptr, outputs, m_analysis.ranks);
     op.infer(infer);
     const GraphTensor first(*this, static_cast<std::uint32_t>(m_tensors.size()));
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -351,8 +353,8 @@ Position besideForward(const Graph& graph) {
 
 std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
                                  std::span<const NodeId> parameters, FrameId frame,
-                                 std::optional<PortRef> seed) {
-    return Writer(builder, analysis, loss, parameters, frame, seed).write();
+                                 std::optional<PortRef> seed, double share) {
+    return Writer(builder, analysis, loss, parameters, frame, seed, share).write();
 }
 
 /// The nodes on whose floating tensors a node depends, and the node itself.

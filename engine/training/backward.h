@@ -19,8 +19,8 @@ Position besideForward(const Graph& graph);
 /// (Node::forward), and is named after it. The backward pass of a copy between devices is a copy in the
 /// opposite direction.
 ///
-/// The gradient of the loss with respect to itself is 1 or, if given, `seed`: a number that scales all
-/// gradients.
+/// The gradient of the loss with respect to itself is `share`, times `seed` if given: a number that scales
+/// all gradients.
 ///
 /// Returns the output that is the gradient, by parameter; a parameter is the first output of its node.
 /// `analysis`: of the builder's graph. Throws Error(badGraph) that names the node: if the loss is not a
@@ -28,7 +28,7 @@ Position besideForward(const Graph& graph);
 /// that are known only at run time.
 std::vector<PortRef> addBackward(DeltaBuilder& builder, const Analysis& analysis, PortRef loss,
                                  std::span<const NodeId> parameters, FrameId frame,
-                                 std::optional<PortRef> seed = std::nullopt);
+                                 std::optional<PortRef> seed = std::nullopt, double share = 1);
 
 /// The nodes on whose floating tensors a node depends, and the node itself.
 std::unordered_set<NodeId> upstreamOf(const Analysis& analysis, NodeId node);

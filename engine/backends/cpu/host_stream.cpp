@@ -229,7 +229,7 @@ void HostStream::Worker::run(const Launch& launch, std::int64_t& now) {
         if (!launch.kernel)
             throw Error(ErrorCode::unsupported, std::string(launch.op) + " has no kernel for the host");
         launch.kernel({launch.inputs, launch.outputs, *launch.attributes, launch.files, launch.memory,
-                       launch.iteration});
+                       launch.iteration, launch.world, launch.label});
     });
     now = steadyNs();
     m_passed.store(m_passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

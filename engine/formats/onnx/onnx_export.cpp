@@ -228,7 +228,8 @@ NodeUse Export::useOf(const NodeFacts& facts) const {
 void Export::chooseVersions() {
     std::map<std::string, std::vector<NodeUse>> uses{{"", {}}};
     for (const NodeFacts& facts : m_analysis.nodes) {
-        if (!facts.op || facts.op->role != OpRole::compute) continue;
+        if (!facts.op || (facts.op->role != OpRole::compute && facts.op->role != OpRole::collective))
+            continue;
         if (facts.op->opset == 0) refuse(*m_graph.find(facts.id), "ONNX has no such op");
         uses[facts.op->domain].push_back(useOf(facts));
     }

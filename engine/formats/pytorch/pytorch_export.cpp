@@ -80,7 +80,7 @@ std::vector<PortRef> Exporter::readsOf(const NodeFacts& facts) {
     const auto read = [&](PortRef value) {
         if (std::find(reads.begin(), reads.end(), value) == reads.end()) reads.push_back(value);
     };
-    if (facts.op->role == OpRole::compute) {
+    if (facts.op->role == OpRole::compute || facts.op->role == OpRole::collective) {
         const auto writer = writers().find(facts.op->name);
         const Call call(
             m_graph, m_analysis, facts,

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "backends/launcher.h"
+#include "backends/world.h"
+
+#include <filesystem>
+#include <memory>
+
+namespace twb {
+
+struct MpiOptions {
+    /// A rank that others wait for, and that does not answer or takes no step for so long, is taken for lost:
+    /// the job ends, and its last step is named. 0: never.
+    double stallSeconds = 60;
+    WorldListener* listener = nullptr; ///< must outlive the world
+};
+
+/// The world of this process in a job of several ranks. Opens the plugin of an MPI implementation: the one
+/// that $TWB_MPI names (openmpi, mpich, or the path of a plugin), else that of the launcher. Plugins are
+/// files libtwb_mpi_openmpi.so and libtwb_mpi_mpich.so beside the program or in ../lib. All ranks must call
+/// it; a process can have one such world, which ends MPI when it is destroyed.
+///
+/// Throws Error(missingDevice) with a sentence about what is missing, or if the launcher has started more
+/// ranks than MPI finds.
+std::shared_ptr<World> openMpiWorld(const Launcher& launcher, const MpiOptions& options);
+
+/// $TWB_STALL_SECONDS, else 60. Throws Error(invalidArgument).
+double stallSecondsOf(const char* setting);
+
+} // namespace twb

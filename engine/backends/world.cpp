@@ -1,0 +1,328 @@
+#include "backends/world.h"
+
+#include "backends/cpu/host_stream.h"
+#include "core/error.h"
+#include "core/half.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace twb {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(20);
+
+bool isReduction(CollectiveKind kind) noexcept {
+    return kind == CollectiveKind::allReduce || kind == CollectiveKind::reduce ||
+           kind == CollectiveKind::reduceScatter;
+}
+
+/// Elements of the source and of the target, by what one rank gives.
+std::int64_t sourceCount(const Collective& call, int ranks) noexcept {
+    return call.kind == CollectiveKind::reduceScatter ? call.count * ranks : call.count;
+}
+std::int64_t targetCount(const Collective& call, int ranks) noexcept {
+    return call.kind == CollectiveKind::allGather ? call.count * ranks : call.count;
+}
+
+template <class T> std::vector<float> widened(const void* from, std::int64_t count) {
+    std::vector<float> out(static_cast<std::size_t>(count));
+    const T* const values = static_cast<const T*>(from);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(values[i]);
+    return out;
+}
+
+template <class T> void divide(void* target, std::int64_t count, int by) {
+    T* const values = static_cast<T*>(target);
+    for (std::int64_t i = 0; i < count; ++i) values[i] /= static_cast<T>(by);
+}
+
+} // namespace
+
+std::string_view name(CollectiveKind kind) noexcept {
+    constexpr std::array<std::string_view, 8> names{"AllReduce",     "Broadcast", "Reduce",  "AllGather",
+                                                    "ReduceScatter", "Send",      "Receive", "Barrier"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+std::uint64_t bytesOf(const Collective& call, int ranks) noexcept {
+    if (call.kind == CollectiveKind::barrier) return 0;
+    const std::int64_t count = std::max(sourceCount(call, ranks), targetCount(call, ranks));
+    return static_cast<std::uint64_t>(count) * sizeOf(call.dtype);
+}
+
+std::uint64_t wireBytes(CollectiveKind kind, std::uint64_t bytes, int ranks) noexcept {
+    if (ranks < 2) return 0;
+    if (kind == CollectiveKind::send) return bytes;
+    if (kind == CollectiveKind::receive) return 0;
+    const double share = static_cast<double>(bytes) * (ranks - 1) / ranks;
+    return static_cast<std::uint64_t>(std::llround(kind == CollectiveKind::allReduce ? 2 * share : share));
+}
+
+World::World(Info info) : World(std::move(info), std::make_unique<MeasuredDurations>()) {}
+World::World(Info info, std::unique_ptr<const DurationModel> durations)
+    : m_info(std::move(info)), m_durations(std::move(durations)) {}
+World::~World() = default;
+
+double World::predictNs(CollectiveKind, std::uint64_t) const noexcept { return 0; }
+
+std::unique_ptr<Stream> World::createStream() const { return std::make_unique<HostStream>(*m_durations); }
+
+void World::stopThread() noexcept {
+    {
+        const std::scoped_lock lock(m_mutex);
+        m_stop = true;
+    }
+    m_wake.notify_all();
+    if (m_thread.joinable()) m_thread.join();
+}
+
+std::uint64_t World::push(Request request) {
+    std::uint64_t ticket = 0;
+    {
+        const std::scoped_lock lock(m_mutex);
+        if (!m_thread.joinable()) m_thread = std::thread([this] { work(); });
+        ticket = request.ticket = ++m_lastTicket;
+        m_queue.push_back(std::move(request));
+    }
+    m_wake.notify_all();
+    return ticket;
+}
+
+std::uint64_t World::start(Collective call) {
+    if (isAborted()) throwAborted();
+    return push({0, std::move(call), nullptr, steadyNs(), nullptr});
+}
+
+void World::wait(std::uint64_t ticket) {
+    std::unique_lock lock(m_mutex);
+    m_done.wait(lock, [&] { return m_lastDone >= ticket; });
+    const auto error =
+        std::ranges::find(m_errors, ticket, &std::pair<std::uint64_t, std::exception_ptr>::first);
+    if (error == m_errors.end()) return;
+    const std::exception_ptr thrown = error->second;
+    m_errors.erase(error);
+    lock.unlock();
+    std::rethrow_exception(thrown);
+}
+
+void World::onThread(const std::function<void()>& work) { wait(push({0, {}, &work, 0, nullptr})); }
+
+void World::work() {
+    std::unique_lock lock(m_mutex);
+    for (;;) {
+        if (!m_wake.wait_for(lock, kTick, [this] { return !m_queue.empty() || m_stop; })) {
+            lock.unlock();
+            try {
+                idle();
+            } catch (const std::exception& error) {
+                abort(error.what());
+            }
+            lock.lock();
+            continue;
+        }
+        if (m_queue.empty()) return;
+        Request request = std::move(m_queue.front());
+        m_queue.pop_front();
+        lock.unlock();
+        std::exception_ptr error;
+        try {
+            if (request.work) {
+                (*request.work)();
+            } else {
+                make(request.call);
+                note(request.call, request.arrival, steadyNs());
+            }
+        } catch (...) {
+            error = std::current_exception();
+        }
+        lock.lock();
+        if (error) m_errors.emplace_back(request.ticket, error);
+        m_lastDone = request.ticket;
+        m_done.notify_all();
+    }
+}
+
+/// Reductions that are derived: a mean is a sum that is divided, 16-bit floats are added in f32.
+void World::make(const Collective& call) {
+    if (isAborted()) throwAborted();
+    if (!isReduction(call.kind) || (call.reduction != Reduction::mean && !isHalfWidth(call.dtype)))
+        return perform(call);
+    Collective plain = call;
+    if (call.reduction == Reduction::mean) plain.reduction = Reduction::sum;
+    const std::int64_t results = targetCount(call, size());
+    const bool isMine = call.kind != CollectiveKind::reduce || call.peer == rank();
+    if (isHalfWidth(call.dtype)) {
+        plain.dtype = DType::f32;
+        const bool isF16 = call.dtype == DType::f16;
+        const std::int64_t given = sourceCount(call, size());
+        const std::vector<float> source =
+            isF16 ? widened<Half>(call.source, given) : widened<BFloat16>(call.source, given);
+        std::vector<float> target(static_cast<std::size_t>(results));
+        plain.source = source.data();
+        plain.target = target.data();
+        perform(plain);
+        if (!isMine) return;
+        if (call.reduction == Reduction::mean) divide<float>(target.data(), results, size());
+        for (std::size_t i = 0; i < target.size(); ++i) {
+            if (isF16)
+                static_cast<Half*>(call.target)[i] = Half(target[i]);
+            else
+                static_cast<BFloat16*>(call.target)[i] = BFloat16(target[i]);
+        }
+        return;
+    }
+    perform(plain);
+    if (!isMine) return;
+    if (call.dtype == DType::f64)
+        divide<double>(call.target, results, size());
+    else if (call.dtype == DType::f32)
+        divide<float>(call.target, results, size());
+    else
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("the mean over ranks needs a floating-point dtype, not {}", twb::name(call.dtype)));
+}
+
+void World::note(const Collective& call, std::int64_t arrival, std::int64_t end) {
+    const std::scoped_lock lock(m_mutex);
+    auto row = std::ranges::find_if(m_log, [&](const CollectiveLog& known) {
+        return known.kind == call.kind && known.label == call.label;
+    });
+    if (row == m_log.end()) {
+        m_log.push_back({call.kind, call.label, 0, 0, 0, {}});
+        row = m_log.end() - 1;
+    }
+    ++row->calls;
+    row->bytes += bytesOf(call, m_info.size);
+    row->ns += end - arrival;
+    if (row->arrivals.size() < CollectiveLog::kRemembered) row->arrivals.push_back(arrival);
+}
+
+std::vector<CollectiveLog> World::log() const {
+    const std::scoped_lock lock(m_mutex);
+    return m_log;
+}
+
+void World::abort(const std::string& sentence, int exitCode) noexcept {
+    WorldListener* listener = nullptr;
+    {
+        const std::scoped_lock lock(m_mutex);
+        if (m_isAborted.load(std::memory_order_relaxed)) return;
+        try {
+            m_sentence = sentence;
+        } catch (const std::bad_alloc&) { // the world ends all the same
+        }
+        m_isAborted.store(true, std::memory_order_release);
+    }
+    {
+        const std::scoped_lock lock(m_activityMutex);
+        listener = m_listener;
+    }
+    if (listener) listener->failed(sentence);
+    interrupt(exitCode);
+}
+
+std::string World::abortSentence() const {
+    const std::scoped_lock lock(m_mutex);
+    return m_sentence;
+}
+
+void World::throwAborted() const { throw Error(ErrorCode::failed, abortSentence()); }
+
+void World::setActivity(std::function<RankActivity()> activity) {
+    const std::scoped_lock lock(m_activityMutex);
+    m_activity = std::move(activity);
+}
+
+void World::setListener(WorldListener* listener) {
+    const std::scoped_lock lock(m_activityMutex);
+    m_listener = listener;
+}
+
+RankActivity World::activity() const {
+    const std::scoped_lock lock(m_activityMutex);
+    return m_activity ? m_activity() : RankActivity{};
+}
+
+void World::tellListener() {
+    std::string why;
+    {
+        const std::scoped_lock lock(m_activityMutex);
+        if (!m_listener) return;
+        m_listener->active(m_activity ? m_activity() : RankActivity{});
+        why = m_listener->whyOver();
+    }
+    if (!why.empty()) abort(why);
+}
+
+/// The fastest of a few exchanges with rank 0: its clock, read half-way, belongs to the middle of the
+/// exchange (Cristian 1989).
+void World::alignClocks() {
+    constexpr int kExchanges = 8;
+    const std::string label = "clocks";
+    for (int other = 1; other < size(); ++other) {
+        if (rank() != 0 && rank() != other) continue;
+        std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+        for (int i = 0; i < kExchanges; ++i) {
+            std::int64_t theirs = 0;
+            const int peer = rank() == 0 ? other : 0;
+            const Collective out{
+                CollectiveKind::send, Reduction::sum, DType::i64, &theirs, nullptr, 1, peer, label};
+            const Collective in{
+                CollectiveKind::receive, Reduction::sum, DType::i64, nullptr, &theirs, 1, peer, label};
+            if (rank() == 0) {
+                run(in);
+                theirs = steadyNs();
+                run(out);
+                continue;
+            }
+            const std::int64_t begin = steadyNs();
+            run(out);
+            run(in);
+            const std::int64_t end = steadyNs();
+            if (end - begin >= shortest) continue;
+            shortest = end - begin;
+            m_clockOffsetNs = theirs - (begin + end) / 2;
+        }
+    }
+}
+
+std::vector<CollectiveWait> findWaits(World& world, const std::vector<CollectiveLog>& log) {
+    const auto ranks = static_cast<std::size_t>(world.size());
+    std::vector<CollectiveWait> out;
+    for (const CollectiveLog& row : log) {
+        CollectiveWait& wait = out.emplace_back();
+        const bool isPaired = row.kind == CollectiveKind::send || row.kind == CollectiveKind::receive;
+        if (ranks < 2 || isPaired || world.info().simulated) continue;
+        const std::size_t calls = row.arrivals.size();
+        std::vector<std::int64_t> own = row.arrivals;
+        for (std::int64_t& arrival : own) arrival += world.clockOffsetNs();
+        std::vector<std::int64_t> all(calls * ranks);
+        world.run({CollectiveKind::allGather, Reduction::sum, DType::i64, own.data(), all.data(),
+                   static_cast<std::int64_t>(calls), 0, "arrivals"});
+        std::vector<std::uint64_t> last(ranks);
+        for (std::size_t i = 0; i < calls; ++i) {
+            std::size_t latest = 0;
+            std::int64_t first = all[i];
+            for (std::size_t r = 1; r < ranks; ++r) {
+                if (all[r * calls + i] > all[latest * calls + i]) latest = r;
+                first = std::min(first, all[r * calls + i]);
+            }
+            ++last[latest];
+            wait.ns += all[latest * calls + i] - first;
+            wait.ownNs += all[latest * calls + i] - own[i];
+        }
+        wait.counted = calls;
+        if (calls > 0) wait.rank = static_cast<int>(std::ranges::max_element(last) - last.begin());
+    }
+    return out;
+}
+
+} // namespace twb

@@ -1,0 +1,280 @@
+#include "backends/launcher.h"
+#include "backends/mpi_world.h"
+#include "support/ranks.h"
+#include "support/test_main.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+Collective callOf(CollectiveKind kind, const std::vector<double>& source, std::vector<double>& target,
+                  std::int64_t count, Reduction reduction = Reduction::sum, int peer = 0) {
+    return {kind, reduction, DType::f64, source.data(), target.data(), count, peer, "test"};
+}
+
+Launcher launcherOf(const std::map<std::string, std::string>& variables) {
+    return launcherIn([&](const char* name) -> const char* {
+        const auto at = variables.find(name);
+        return at == variables.end() ? nullptr : at->second.c_str();
+    });
+}
+
+QString refusal(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& e) {
+        return QString::fromStdString(e.what());
+    }
+    return {};
+}
+
+} // namespace
+
+class TestWorld : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void everyCallGivesItsResult_data() {
+        QTest::addColumn<int>("ranks");
+        for (int n = 1; n <= 4; ++n) QTest::newRow(qPrintable(QString::number(n))) << n;
+    }
+    void everyCallGivesItsResult() {
+        QFETCH(const int, ranks);
+        const auto n = static_cast<std::size_t>(ranks);
+        std::vector<std::map<std::string, std::vector<double>>> results(n);
+        const auto errors = onRanks(ranks, [&](const std::shared_ptr<World>& world) {
+            const int r = world->rank();
+            auto& mine = results[static_cast<std::size_t>(r)];
+            const std::vector<double> own{1.0 + r, 10.0 * r};
+            std::vector<double> wide(2 * n);
+            std::iota(wide.begin(), wide.end(), 100.0 * r);
+            const auto run = [&](const char* name, CollectiveKind kind, const std::vector<double>& source,
+                                 std::size_t results, std::int64_t count, Reduction how = Reduction::sum,
+                                 int peer = 0) {
+                mine[name].assign(results, -1);
+                world->run(callOf(kind, source, mine[name], count, how, peer));
+            };
+            run("sum", CollectiveKind::allReduce, own, 2, 2);
+            run("mean", CollectiveKind::allReduce, own, 2, 2, Reduction::mean);
+            run("max", CollectiveKind::allReduce, own, 2, 2, Reduction::max);
+            run("last's", CollectiveKind::broadcast, own, 2, 2, Reduction::sum, ranks - 1);
+            run("at last", CollectiveKind::reduce, own, 2, 2, Reduction::sum, ranks - 1);
+            run("all", CollectiveKind::allGather, own, 2 * n, 2);
+            run("part", CollectiveKind::reduceScatter, wide, 2, 2);
+            world->run({});
+            if (ranks > 1 && r == 0) run("sent", CollectiveKind::send, own, 2, 2, Reduction::sum, 1);
+            if (ranks > 1 && r == 1) run("received", CollectiveKind::receive, own, 2, 2, Reduction::sum, 0);
+        });
+        QCOMPARE(errors, std::vector<std::string>(n));
+        const double last = ranks - 1;
+        const double sum0 = ranks * (ranks + 1) / 2.0;
+        const double sum1 = 10 * ranks * last / 2;
+        using Values = std::vector<double>;
+        for (std::size_t r = 0; r < n; ++r) {
+            QCOMPARE(results[r]["sum"], (Values{sum0, sum1}));
+            QCOMPARE(results[r]["mean"], (Values{sum0 / ranks, sum1 / ranks}));
+            QCOMPARE(results[r]["max"], (Values{1 + last, 10 * last}));
+            QCOMPARE(results[r]["last's"], (Values{1 + last, 10 * last}));
+            const bool isRoot = r + 1 == n;
+            QCOMPARE(results[r]["at last"], isRoot ? (Values{sum0, sum1}) : (Values{-1, -1}));
+            Values all;
+            for (std::size_t other = 0; other < n; ++other) {
+                all.push_back(1 + static_cast<double>(other));
+                all.push_back(10 * static_cast<double>(other));
+            }
+            QCOMPARE(results[r]["all"], all);
+            const double base = 100 * ranks * last / 2 + ranks * 2 * static_cast<double>(r);
+            QCOMPARE(results[r]["part"], (Values{base, base + ranks}));
+        }
+        if (ranks > 1) QCOMPARE(results[1]["received"], (Values{1, 0}));
+    }
+
+    /// 16-bit floats are added in f32: 1 and four times a half of the last place of 1 give more than 1.
+    void halvesAreAddedInF32() {
+        std::vector<float> results(4);
+        onRanks(4, [&](const std::shared_ptr<World>& world) {
+            const Half own(world->rank() == 0 ? 1.0F : 0x1p-11F);
+            Half sum;
+            world->run({CollectiveKind::allReduce, Reduction::sum, DType::f16, &own, &sum, 1, 0, "half"});
+            results[static_cast<std::size_t>(world->rank())] = static_cast<float>(sum);
+        });
+        QCOMPARE(results, std::vector<float>(4, 1 + 0x1p-9F)); // 3 · 2⁻¹¹ rounds up
+    }
+
+    void callsGoOnWhileOthersAreQueued() {
+        std::vector<double> sums(2);
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            const double one = 1;
+            std::vector<double> results(100);
+            std::vector<std::uint64_t> tickets;
+            for (double& result : results)
+                tickets.push_back(world->start(
+                    {CollectiveKind::allReduce, Reduction::sum, DType::f64, &one, &result, 1, 0, "queued"}));
+            for (const std::uint64_t ticket : tickets) world->wait(ticket);
+            sums[static_cast<std::size_t>(world->rank())] =
+                std::accumulate(results.begin(), results.end(), 0.0);
+        });
+        QCOMPARE(errors, std::vector<std::string>(2));
+        QCOMPARE(sums, (std::vector<double>{200, 200}));
+    }
+
+    void differentCallsAreAnErrorOfAllRanks() {
+        const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
+            const std::vector<double> own{1, 2};
+            std::vector<double> out(2);
+            world->run(callOf(CollectiveKind::allReduce, own, out, world->rank() == 2 ? 1 : 2));
+        });
+        for (const std::string& error : errors)
+            QCOMPARE(error,
+                     std::string(
+                         "rank 0 calls AllReduce of 2 elements in \"test\", but rank 2 calls AllReduce of 1 "
+                         "in \"test\"; all ranks must run the same graph"));
+    }
+
+    void anAbortEndsAllWaits() {
+        const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
+            if (world->rank() == 1) {
+                world->abort("rank 1 failed: no disk");
+                throw Error(ErrorCode::failed, "no disk");
+            }
+            world->run({});
+        });
+        QCOMPARE(errors,
+                 (std::vector<std::string>{"rank 1 failed: no disk", "no disk", "rank 1 failed: no disk"}));
+    }
+
+    void aRankThatLeavesEndsTheWaitsOfTheOthers() {
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            if (world->rank() == 0) throw Error(ErrorCode::failed, "gone");
+            world->run({});
+        });
+        QCOMPARE(errors[1], std::string("rank 0 has left the run"));
+    }
+
+    void theLogCountsCallsAndBytes() {
+        std::vector<CollectiveLog> log;
+        std::vector<CollectiveWait> waits;
+        onRanks(4, [&](const std::shared_ptr<World>& world) {
+            const std::vector<double> own(8, 1);
+            std::vector<double> out(32);
+            for (int i = 0; i < 3; ++i) {
+                if (world->rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                world->run(callOf(CollectiveKind::allReduce, own, out, 8));
+            }
+            world->run(callOf(CollectiveKind::allGather, own, out, 8));
+            std::vector<CollectiveLog> rows = world->log();
+            const std::vector<CollectiveWait> found = findWaits(*world, rows);
+            if (world->rank() != 0) return;
+            log = rows;
+            waits = found;
+        });
+        QCOMPARE(log.size(), 2U);
+        QCOMPARE(log[0].calls, 3U);
+        QCOMPARE(log[0].bytes, 3U * 64);
+        QCOMPARE(log[1].bytes, 256U);
+        QCOMPARE(wireBytes(CollectiveKind::allReduce, 64, 4), 96U);
+        QCOMPARE(wireBytes(CollectiveKind::allGather, 256, 4), 192U);
+        QCOMPARE(wireBytes(CollectiveKind::allReduce, 64, 1), 0U);
+        QCOMPARE(waits[0].rank, 2);
+        QCOMPARE(waits[0].counted, 3U);
+        QVERIFY(waits[0].ownNs >= 20'000'000);
+    }
+
+    /// The times of a link, by hand.
+    void aLinkTakesTheTimesOfItsModel() {
+        LinkProfile link{"test", "Test", 1000, 2, LinkProfile::Algorithm::ring, ""};
+        QCOMPARE(link.timeNs(CollectiveKind::allReduce, 8000, 4), 6 * 1000 + 1.5 * 4000);
+        link.algorithm = LinkProfile::Algorithm::tree;
+        QCOMPARE(link.timeNs(CollectiveKind::allReduce, 8000, 4), 4 * (1000 + 4000.0));
+        QCOMPARE(link.timeNs(CollectiveKind::allReduce, 8000, 5), 6 * (1000 + 4000.0));
+        link.algorithm = LinkProfile::Algorithm::best;
+        QCOMPARE(link.timeNs(CollectiveKind::allReduce, 8, 4), 4 * (1000 + 4.0));
+        QCOMPARE(link.timeNs(CollectiveKind::allReduce, 8000000, 4), 6 * 1000 + 1.5 * 4000000);
+        QCOMPARE(link.timeNs(CollectiveKind::allGather, 8000, 4), 3 * 1000 + 0.75 * 4000);
+        QCOMPARE(link.timeNs(CollectiveKind::barrier, 0, 4), 4000.0);
+        QCOMPARE(link.timeNs(CollectiveKind::allReduce, 8000, 1), 0.0);
+    }
+
+    void aSimulatedWorldIsNamedByItsText() {
+        const auto world = makeSimulatedWorld("4:nvlink");
+        QCOMPARE(world->info().name, std::string("simulated NVLink 4"));
+        QCOMPARE(world->size(), 4);
+        QCOMPARE(world->predictNs(CollectiveKind::allReduce, 450'000'000), 6 * 3000 + 1.5e6);
+        const std::vector<double> own{1, 2};
+        std::vector<double> out(8);
+        world->run(callOf(CollectiveKind::allReduce, own, out, 2));
+        QCOMPARE(out[1], 8.0);
+        world->run(callOf(CollectiveKind::allReduce, own, out, 2, Reduction::mean));
+        QCOMPARE(out[1], 2.0);
+        for (const char* bad : {"", "4", "1:nvlink", "4:wifi", "x:pcie", "4:pcie:star", "-4:pcie"})
+            QVERIFY2(refusal([&] { makeSimulatedWorld(bad); }).contains("write simulated:RANKS:LINK"), bad);
+    }
+
+    void aLauncherIsKnownByItsVariables() {
+        QCOMPARE(launcherOf({}).name, std::string());
+        QCOMPARE(launcherOf({}).size, 1);
+        const Launcher open = launcherOf({{"OMPI_COMM_WORLD_SIZE", "4"},
+                                          {"OMPI_COMM_WORLD_RANK", "3"},
+                                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+        QCOMPARE(open.mpi, std::string("openmpi"));
+        QCOMPARE((std::array{open.rank, open.size, open.localRank, open.localSize}),
+                 (std::array{3, 4, 1, 2}));
+        const Launcher mpich = launcherOf({{"PMI_SIZE", "3"}, {"PMI_RANK", "2"}, {"MPI_LOCALNRANKS", "3"}});
+        QCOMPARE(mpich.mpi, std::string("mpich"));
+        QCOMPARE((std::array{mpich.rank, mpich.size, mpich.localSize}), (std::array{2, 3, 3}));
+        const Launcher slurm = launcherOf({{"SLURM_STEP_NUM_TASKS", "11"},
+                                           {"SLURM_PROCID", "9"},
+                                           {"SLURM_LOCALID", "1"},
+                                           {"SLURM_NODEID", "2"},
+                                           {"SLURM_STEP_TASKS_PER_NODE", "4(x2),3"}});
+        QCOMPARE(slurm.name, std::string("srun"));
+        QCOMPARE((std::array{slurm.rank, slurm.size, slurm.localRank, slurm.localSize}),
+                 (std::array{9, 11, 1, 3}));
+        // A batch script outside of srun is one process.
+        QCOMPARE(launcherOf({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}).size, 1);
+        QCOMPARE(launcherOf({{"OMPI_COMM_WORLD_SIZE", "four"}}).size, 1);
+    }
+
+    void eachLocalRankHasItsOwnGpuFirst() {
+        QCOMPARE(visibleGpus(0, 4), std::string("0,1,2,3"));
+        QCOMPARE(visibleGpus(2, 4), std::string("2,3,0,1"));
+        QCOMPARE(visibleGpus(5, 2), std::string("1,0"));
+    }
+
+    void theTimeOfAStallIsANumber() {
+        QCOMPARE(stallSecondsOf(nullptr), 60.0);
+        QCOMPARE(stallSecondsOf("2.5"), 2.5);
+        QCOMPARE(stallSecondsOf("0"), 0.0);
+        for (const char* bad : {"soon", "-1", "5s", "nan"})
+            QVERIFY2(refusal([&] { stallSecondsOf(bad); }).contains("TWB_STALL_SECONDS"), bad);
+    }
+
+    void missingLibrariesAreNamed() {
+        const Launcher launcher{"mpirun of Open MPI", "openmpi", 0, 4, 0, 4};
+        const auto refusalWith = [&](const char* choice) {
+            qputenv("TWB_MPI", choice);
+            const QString out = refusal([&] { openMpiWorld(launcher, {}); });
+            qunsetenv("TWB_MPI");
+            return out;
+        };
+        QCOMPARE(refusalWith("none"),
+                 QString("TWB_MPI=none disables MPI, but mpirun of Open MPI has started 4 ranks"));
+        QVERIFY(refusalWith("lam").contains("there is no libtwb_mpi_lam.so in "));
+        QVERIFY(refusalWith("/tmp/no.so").contains("MPI plugin not found: /tmp/no.so"));
+        QVERIFY(refusalWith(TWB_BINARY_DIR "/lib/libtwb_test_no_plugin.so").contains("is not an MPI plugin"));
+        QVERIFY(
+            refusalWith(TWB_BINARY_DIR "/lib/libtwb_test_needy.so").contains("which is not on this machine"));
+    }
+};
+
+TWB_TEST_MAIN(TestWorld)
+#include "test_world.moc"

@@ -1,0 +1,398 @@
+#include "core/format.h"
+#include "profile/ledger.h"
+#include "profile/report.h"
+#include "runs.h"
+#include "runtime/same_plan.h"
+#include "support/op_runner.h"
+#include "support/ranks.h"
+#include "support/test_main.h"
+#include "training/backward.h"
+
+#include <cmath>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+using Values = std::vector<double>;
+
+/// loss = Σ c · op(x), with tensors x and c of each rank's own.
+struct Weighted {
+    Weighted(const char* op, const Attributes& attributes) {
+        x = g.node("File", "x", "cpu", {{"path", std::string("x.npy")}});
+        const NodeId c = g.node("File", "c", "cpu", {{"path", std::string("c.npy")}});
+        y = g.node(op, "y", "cpu", attributes, {x});
+        const NodeId product = g.node("Mul", "product", "cpu", {}, {y, c});
+        loss = g.node("ReduceSum", "loss", "cpu", {{"keepdims", false}}, {product});
+    }
+    GraphMaker g;
+    NodeId x, y, loss;
+};
+
+/// A graph, and the output that is read.
+struct Problem {
+    Graph graph;
+    PortRef output;
+};
+
+/// Runs a graph on ranks with their own files. By rank, the values of an output.
+std::vector<Values> runOnRanks(int ranks,
+                               const std::function<Problem(const DeviceMap&, const TensorFiles&)>& make,
+                               const std::vector<std::shared_ptr<MemoryFiles>>& files) {
+    std::vector<Values> out(static_cast<std::size_t>(ranks));
+    const auto errors = onRanks(ranks, [&](const std::shared_ptr<World>& world) {
+        const auto r = static_cast<std::size_t>(world->rank());
+        const DeviceMap map = mapIn(world);
+        const Problem problem = make(map, *files[r]);
+        CompileOptions options;
+        options.keep = {problem.output};
+        const RunResult result = runToEnd(planOf(problem.graph, map, options, files[r]), {});
+        if (result.status != RunStatus::finished) throw Error(ErrorCode::failed, result.errors.at(0).message);
+        out[r] = valuesOf(toHost(*result.tensor(problem.output), map));
+    });
+    for (const std::string& error : errors)
+        if (!error.empty()) qFatal("%s", error.c_str());
+    return out;
+}
+
+RunResult runIn(const std::shared_ptr<World>& world, const Graph& graph, const CompileOptions& options = {},
+                const std::shared_ptr<const TensorFiles>& files = nullptr) {
+    return runToEnd(planOf(graph, mapIn(world), options, files), {});
+}
+
+} // namespace
+
+class TestCollectives : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void gradientsAreThoseOfTheSumOfAllLosses_data() {
+        QTest::addColumn<QString>("op");
+        QTest::addColumn<QString>("attribute");
+        QTest::addColumn<int>("given");
+        QTest::addColumn<int>("result");
+        QTest::newRow("sum") << "AllReduce"
+                             << "reduction=sum" << 3 << 3;
+        QTest::newRow("mean") << "AllReduce"
+                              << "reduction=mean" << 3 << 3;
+        QTest::newRow("max") << "AllReduce"
+                             << "reduction=max" << 3 << 3;
+        QTest::newRow("broadcast") << "Broadcast"
+                                   << "root=1" << 3 << 3;
+        QTest::newRow("reduce") << "Reduce"
+                                << "root=2" << 3 << 3;
+        QTest::newRow("gather") << "AllGather"
+                                << "" << 2 << 6;
+        QTest::newRow("scatter") << "ReduceScatter"
+                                 << "" << 6 << 2;
+        QTest::newRow("send") << "SendReceive"
+                              << "target=2" << 3 << 3;
+        QTest::newRow("barrier") << "Barrier"
+                                 << "" << 3 << 3;
+    }
+    /// v·J of each op against central differences of the sum of all ranks' losses.
+    void gradientsAreThoseOfTheSumOfAllLosses() {
+        QFETCH(const QString, op);
+        QFETCH(const QString, attribute);
+        QFETCH(const int, given);
+        QFETCH(const int, result);
+        constexpr int ranks = 3;
+        Attributes attributes;
+        const QStringList parts = attribute.split('=');
+        if (parts[0] == "reduction") attributes.set("reduction", parts[1].toStdString());
+        if (parts[0] == "root") attributes.set("root", std::int64_t{parts[1].toInt()});
+        if (parts[0] == "target") attributes.set("target", std::int64_t{parts[1].toInt()});
+        const Weighted weighted(op.toUtf8().constData(), attributes);
+
+        Dice dice(11);
+        std::vector<Values> x(ranks);
+        std::vector<std::shared_ptr<MemoryFiles>> files;
+        for (int r = 0; r < ranks; ++r) {
+            Values c;
+            for (int i = 0; i < given; ++i)
+                x[static_cast<std::size_t>(r)].push_back(dice.integer(-50, 50) * 0.1 + 0.03 * r);
+            for (int i = 0; i < result; ++i) c.push_back(dice.real(-2, 2));
+            files.push_back(std::make_shared<MemoryFiles>());
+            files.back()->put("c.npy", tensorOf(DType::f64, {result}, c));
+        }
+        const auto putX = [&] {
+            for (std::size_t r = 0; r < files.size(); ++r)
+                files[r]->put("x.npy", tensorOf(DType::f64, {given}, x[r]));
+        };
+        const auto lossNow = [&] {
+            putX();
+            double sum = 0;
+            for (const Values& loss : runOnRanks(
+                     ranks,
+                     [&](const DeviceMap&, const TensorFiles&) {
+                         return Problem{weighted.g.graph(), {weighted.loss, 0}};
+                     },
+                     files))
+                sum += loss.at(0);
+            return sum;
+        };
+        putX();
+        const std::vector<Values> gradients = runOnRanks(
+            ranks,
+            [&](const DeviceMap& map, const TensorFiles& own) {
+                const Analysis analysis = analyze(weighted.g.graph(), map, Policy::strict, &own);
+                DeltaBuilder builder(weighted.g.graph(), "");
+                const NodeId parameters[] = {weighted.x};
+                const auto found =
+                    addBackward(builder, analysis, {weighted.loss, 0}, parameters, FrameId::none);
+                return Problem{builder.graph(), found.at(0)};
+            },
+            files);
+        constexpr double step = 1e-6;
+        for (std::size_t r = 0; r < x.size(); ++r)
+            for (std::size_t i = 0; i < x[r].size(); ++i) {
+                const double before = x[r][i];
+                x[r][i] = before + step;
+                const double above = lossNow();
+                x[r][i] = before - step;
+                const double below = lossNow();
+                x[r][i] = before;
+                const double wanted = (above - below) / (2 * step);
+                QVERIFY2(std::abs(gradients[r].at(i) - wanted) < 1e-7,
+                         qPrintable(QString("rank %1, element %2: %3, not %4")
+                                        .arg(r)
+                                        .arg(i)
+                                        .arg(gradients[r].at(i))
+                                        .arg(wanted)));
+            }
+    }
+
+    /// Several tensors of one call.
+    void aBucketIsOneCall() {
+        std::vector<std::vector<float>> first(2);
+        std::vector<std::vector<float>> second(2);
+        std::vector<CollectiveLog> log;
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            const double own = world->rank() + 1;
+            const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{3}}, {"value", own}});
+            const NodeId b = g.node("Full", "b", "cpu", {{"shape", Ints{2, 2}}, {"value", 10 * own}});
+            const NodeId sum = g.node("AllReduce", "sum", "cpu", {{"num_outputs", std::int64_t{2}}}, {a, b});
+            CompileOptions options;
+            options.keep = {{sum, 0}, {sum, 1}};
+            const DeviceMap map = mapIn(world);
+            const RunResult result = runToEnd(planOf(g.graph(), map, options), {});
+            if (result.status != RunStatus::finished)
+                throw Error(ErrorCode::failed, result.errors.at(0).message);
+            const auto r = static_cast<std::size_t>(world->rank());
+            const auto values = [&](int port) {
+                const auto span = result.tensor({sum, port})->values<float>();
+                return std::vector<float>(span.begin(), span.end());
+            };
+            first[r] = values(0);
+            second[r] = values(1);
+            if (r == 0) log = world->log();
+        });
+        QCOMPARE(errors, std::vector<std::string>(2));
+        for (std::size_t r = 0; r < 2; ++r) {
+            QCOMPARE(first[r], std::vector<float>(3, 3));
+            QCOMPARE(second[r], std::vector<float>(4, 30));
+        }
+        QCOMPARE(log.size(), 1U);
+        QCOMPARE(log[0].label, std::string("sum"));
+        QCOMPARE(log[0].bytes, 28U);
+    }
+
+    void shapesDependOnTheNumberOfRanks() {
+        std::vector<std::string> said(3);
+        onRanks(3, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{6, 2}}, {"value", 1.0}});
+            const NodeId four = g.node("Full", "four", "cpu", {{"shape", Ints{4}}, {"value", 1.0}});
+            const NodeId all = g.node("AllGather", "all", "cpu", {}, {a});
+            const NodeId part = g.node("ReduceScatter", "part", "cpu", {}, {a});
+            g.node("ReduceScatter", "uneven", "cpu", {}, {four});
+            g.node("Broadcast", "far", "cpu", {{"root", std::int64_t{3}}}, {a});
+            const NodeId whole =
+                g.node("Constant", "whole", "cpu", {{"value", 2.0}, {"dtype", std::string("i64")}});
+            g.node("AllReduce", "mean", "cpu", {{"reduction", std::string("mean")}}, {whole});
+            const Analysis analysis = analyze(g.graph(), mapIn(world), Policy::strict, nullptr);
+            std::string& out = said[static_cast<std::size_t>(world->rank())];
+            out = analysis.typeOf({all, 0})->toString() + ", " + analysis.typeOf({part, 0})->toString();
+            for (const Diagnostic& d : analysis.diagnostics)
+                if (d.severity == Severity::error) out += " | " + d.message;
+        });
+        for (const std::string& out : said) {
+            QVERIFY2(out.starts_with("f32 18×2, f32 2×2 | "), out.c_str());
+            QVERIFY2(out.find("splits axis 0 over 3 ranks, but its size 4 is not a multiple of 3") !=
+                         std::string::npos,
+                     out.c_str());
+            QVERIFY2(out.find("root is rank 3, but this run has ranks 0 to 2") != std::string::npos,
+                     out.c_str());
+            QVERIFY2(out.find("the mean over ranks needs a floating-point dtype, not i64") !=
+                         std::string::npos,
+                     out.c_str());
+        }
+    }
+
+    /// Alone, a graph over ranks can be checked and run, unless it names another rank.
+    void oneRankIsAlsoAWorld() {
+        GraphMaker g;
+        const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{2}}, {"value", 3.0}});
+        const NodeId sum = g.node("AllReduce", "sum", "cpu", {}, {a});
+        const NodeId all = g.node("AllGather", "all", "cpu", {}, {sum});
+        CompileOptions options;
+        options.keep = {{all, 0}};
+        const DeviceMap map = simulatedMap();
+        const RunResult result = runToEnd(planOf(g.graph(), map, options), {});
+        QCOMPARE(floats(result, all, map), (std::vector<float>{3, 3}));
+        g.node("SendReceive", "there", "cpu", {}, {a});
+        const RunResult refused = runToEnd(planOf(g.graph(), map, options), {});
+        QCOMPARE(refused.status, RunStatus::failed);
+        QCOMPARE(refused.errors.at(0).message,
+                 std::string("SendReceive \"there\": target is rank 1, but this run has only rank 0: start "
+                             "it with mpirun -n 2, or set target "
+                             "to a smaller rank"));
+    }
+
+    /// On the virtual clock, a call takes the time of the link, however long it took here.
+    void aSimulatedLinkTakesTheTimeOfItsModel() {
+        const auto world = makeSimulatedWorld("4:25gbe:ring");
+        const DeviceMap map = mapIn(world);
+        GraphMaker g;
+        const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{1000}}, {"value", 1.0}});
+        const NodeId sum = g.node("AllReduce", "sum", "cpu", {}, {a});
+        g.node("Probe", "seen", "cpu", {}, {sum});
+        const auto plan = planOf(g.graph(), map);
+        QVERIFY(plan->virtualClock);
+        QCOMPARE(plan->transfers.size(), 1U);
+        const Transfer& row = plan->transfers[0];
+        QCOMPARE(row.kind, TransferKind::collective);
+        QVERIFY(row.modelled);
+        QCOMPARE(row.bytes, 4000U);
+        QCOMPARE(row.wireBytes, 6000U);
+        const double wanted = 6 * 30000 + 1.5 * 4000 / 2.9;
+        QCOMPARE(row.predictedNs, wanted);
+        Ledger ledger(plan);
+        Recorder recorder;
+        RunOptions options;
+        options.iterations = 5;
+        const RunResult result = runToEnd(plan, options, &recorder);
+        ledger.add(recorder.records);
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(ledger.rows()[0].count, 5U);
+        QCOMPARE(ledger.rows()[0].bytes, 20000U);
+        QCOMPARE(ledger.rows()[0].totalNs, 5 * std::llround(wanted));
+        QCOMPARE(floats(result, sum, map)[0], 4.0F);
+    }
+
+    /// All calls are in one stream, whatever their lanes: each rank makes them in the same order.
+    void callsOfAllLanesShareAStream() {
+        std::vector<int> streams(2);
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            for (const char* device : {"cpu", "cuda:0"}) {
+                const NodeId a = g.node("Full", std::string("a on ") + device, device,
+                                        {{"shape", Ints{100}}, {"value", 1.0}});
+                const NodeId sum = g.node("AllReduce", std::string("sum on ") + device, device, {}, {a});
+                g.node("Probe", std::string("seen on ") + device, device, {}, {sum});
+            }
+            const DeviceMap map = mapIn(world);
+            const auto plan = planOf(g.graph(), map);
+            int& count = streams[static_cast<std::size_t>(world->rank())];
+            for (const PlanStream& stream : plan->streams) count += stream.queue == QueueKind::collective;
+            RunOptions options;
+            options.iterations = 50;
+            const RunResult result = runToEnd(plan, options);
+            if (result.status != RunStatus::finished)
+                throw Error(ErrorCode::failed, result.errors.at(0).message);
+        });
+        QCOMPARE(errors, std::vector<std::string>(2));
+        QCOMPARE(streams, (std::vector<int>{1, 1}));
+    }
+
+    /// A step fails on one rank: it makes no later call in the place of the one that it left out.
+    void aFailureEndsTheRunsOfAllRanks() {
+        std::vector<std::string> said(3);
+        onRanks(3, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            const NodeId data = g.node("Full", "data", "cpu", {{"shape", Ints{4}}, {"value", 1.0}});
+            const auto files = std::make_shared<MemoryFiles>();
+            const double at = world->rank() == 1 ? 9 : 0; // outside of the data
+            files->put("at.npy", tensorOf(DType::i64, {1}, {at}));
+            const NodeId index = g.node("File", "index", "cpu", {{"path", std::string("at.npy")}});
+            const NodeId picked = g.node("Gather", "picked", "cpu", {}, {data, index});
+            const NodeId sum = g.node("AllReduce", "sum", "cpu", {}, {picked});
+            const NodeId other = g.node("AllReduce", "other", "cpu", {}, {data});
+            g.node("Probe", "seen", "cpu", {}, {sum});
+            g.node("Probe", "seen too", "cpu", {}, {other});
+            const RunResult result = runIn(world, g.graph(), {}, files);
+            if (result.status == RunStatus::failed)
+                said[static_cast<std::size_t>(world->rank())] = result.errors.at(0).message;
+        });
+        for (const std::string& one : said)
+            QVERIFY2(one.find("Gather \"picked\": ") != std::string::npos, one.c_str());
+        for (const std::size_t r : {0U, 2U})
+            QVERIFY2(said[r].find("rank 1 failed: Gather \"picked\": ") != std::string::npos,
+                     said[r].c_str());
+    }
+
+    void resultsOverRanksAreNotCached() {
+        std::vector<double> counts(2);
+        onRanks(2, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{1}}, {"value", 1.0}});
+            g.node("Probe", "seen", "cpu", {}, {g.node("AllReduce", "sum", "cpu", {}, {a})});
+            const auto plan = planOf(g.graph(), mapIn(world));
+            Executor executor;
+            RunOptions options;
+            options.cache = true;
+            for (int i = 0; i < 3; ++i) {
+                Recorder recorder;
+                executor.start(plan, options, recorder);
+                executor.wait();
+            }
+            counts[static_cast<std::size_t>(world->rank())] = static_cast<double>(world->log().at(0).calls);
+        });
+        QCOMPARE(counts, (std::vector<double>{3, 3}));
+    }
+
+    void plansThatDifferAreRefusedWithTheFirstStep() {
+        const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{4}}, {"value", 1.0}});
+            const NodeId b =
+                g.node("LeakyRelu", "b", "cpu", {{"alpha", world->rank() == 2 ? 0.2 : 0.1}}, {a});
+            g.node("Probe", "seen", "cpu", {}, {g.node("AllReduce", "sum", "cpu", {}, {b})});
+            const DeviceMap map = mapIn(world);
+            requireSamePlan(*planOf(g.graph(), map));
+        });
+        for (const std::string& error : errors)
+            QCOMPARE(
+                error,
+                std::string(
+                    "rank 2 would not run the same graph as rank 0: LeakyRelu \"b\" of "
+                    "rank 0 is the first that differs (in its settings, types or inputs); give all ranks "
+                    "the same project, data and options"));
+        const auto shorter = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{4}}, {"value", 1.0}});
+            if (world->rank() == 0)
+                g.node("Probe", "seen", "cpu", {}, {g.node("AllReduce", "sum", "cpu", {}, {a})});
+            requireSamePlan(*planOf(g.graph(), mapIn(world)));
+        });
+        for (const std::string& error : shorter)
+            QVERIFY2(
+                error.find("AllReduce \"sum\" of rank 0 is the first that differs, rank 1 has no node") !=
+                    std::string::npos,
+                error.c_str());
+        QCOMPARE(
+            onRanks(3,
+                    [&](const std::shared_ptr<World>& world) {
+                        GraphMaker g;
+                        const NodeId a = g.node("Full", "a", "cpu", {{"shape", Ints{4}}, {"value", 1.0}});
+                        g.node("AllReduce", "sum", "cpu", {}, {a});
+                        requireSamePlan(*planOf(g.graph(), mapIn(world)));
+                    }),
+            std::vector<std::string>(3));
+    }
+};
+
+TWB_TEST_MAIN(TestCollectives)
+#include "test_collectives.moc"
