@@ -157,6 +157,8 @@ bool mayHoldReports(const fs::path& folder) {
     for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
          entry.increment(failed)) {
         isEmpty = false;
+        if (entry->path().filename() == ".claims")
+            return true; // of a batch on several ranks that has just begun
         if (entry->path().extension() != ".json") continue;
         const auto report = readReport(entry->path());
         if (report && (report->contains("batch") || report->contains("runs"))) return true;
@@ -168,17 +170,23 @@ fs::path reportPath(const fs::path& folder, const BatchMember& member) {
     return folder / (member.name + ".json");
 }
 
-std::optional<BatchRow> findReport(const fs::path& folder, const BatchMember& member) {
+std::optional<BatchRow> findReport(const fs::path& folder, const BatchMember& member,
+                                   const std::string& job) {
     const auto report = readReport(reportPath(folder, member));
     if (!report) return std::nullopt;
     try {
-        if (report->at("batch").at("key") != member.key || report->at("status") != "finished" ||
-            !inputsUnchanged(*report, member.file))
+        const Json& batch = report->at("batch");
+        const bool isOfJob = !job.empty() && batch.value("job", std::string()) == job;
+        if (batch.at("key") != member.key) return std::nullopt;
+        if (!isOfJob && (report->at("status") != "finished" || !inputsUnchanged(*report, member.file)))
             return std::nullopt;
         BatchRow row;
         row.member = member;
-        row.skipped = true;
-        readFigures(*report, row);
+        row.skipped = !isOfJob;
+        row.exitCode = batch.value("exit", 0);
+        row.message = batch.value("message", std::string());
+        row.status = report->at("status");
+        if (report->contains("transfers")) readFigures(*report, row);
         return row;
     } catch (const Json::exception&) {
         return std::nullopt; // another program's file: the run replaces it
@@ -186,7 +194,7 @@ std::optional<BatchRow> findReport(const fs::path& folder, const BatchMember& me
 }
 
 BatchRow takeReport(const fs::path& folder, const fs::path& written, const std::vector<SweepAxis>& axes,
-                    BatchRow row) {
+                    BatchRow row, const std::string& job) {
     Json report = readReport(written).value_or(Json::object());
     if (report.empty()) {
         report = {{"schema", kReportSchema},
@@ -198,6 +206,11 @@ BatchRow takeReport(const fs::path& folder, const fs::path& written, const std::
         readFigures(report, row);
     }
     report["batch"] = {{"key", row.member.key}, {"set", valuesOf(axes, row.member)}};
+    if (!job.empty()) {
+        report["batch"]["job"] = job;
+        report["batch"]["exit"] = row.exitCode;
+        report["batch"]["message"] = row.message;
+    }
     writeFileAtomically(reportPath(folder, row.member), textOf(report));
     std::error_code ignored;
     fs::remove(written, ignored);

@@ -35,13 +35,14 @@ bool mayHoldReports(const std::filesystem::path& folder);
 std::filesystem::path reportPath(const std::filesystem::path& folder, const BatchMember& member);
 
 /// The row of a finished run whose complete report in `folder` is still valid: same key, and its input files
-/// have not changed.
-std::optional<BatchRow> findReport(const std::filesystem::path& folder, const BatchMember& member);
+/// have not changed. Also that of a failed run of the job with this name (BatchClaims), unless it is empty.
+std::optional<BatchRow> findReport(const std::filesystem::path& folder, const BatchMember& member,
+                                   const std::string& job = {});
 
 /// Reads the report at `written` of an ended run, adds the member to it, and moves it to `folder`. A run
 /// without a report gets one that says how it ended. Throws Error(io).
 BatchRow takeReport(const std::filesystem::path& folder, const std::filesystem::path& written,
-                    const std::vector<SweepAxis>& axes, BatchRow row);
+                    const std::vector<SweepAxis>& axes, BatchRow row, const std::string& job = {});
 
 /// The summary as a text table, and as summary.json and summary.csv in `folder`. Throws Error(io).
 std::string toTable(const std::vector<SweepAxis>& axes, const std::vector<BatchRow>& rows);

@@ -1,3 +1,4 @@
+#include "app/batch_claims.h"
 #include "app/batch_plan.h"
 #include "app/batch_summary.h"
 #include "app/child_process.h"
@@ -7,6 +8,7 @@
 #include "app/placement_options.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
+#include "backends/launcher.h"
 #include "core/format.h"
 #include "formats/file_claims.h"
 #include "formats/project.h"
@@ -114,10 +116,22 @@ public:
         : m_options(options), m_axes(std::move(axes)), m_folder(folder), m_common(commonArguments(options)),
           m_program(thisProgram().string()) {
         const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+        const auto beside = static_cast<unsigned>(options.jobs * m_launcher.localSize);
         // Parallel runs must not use all cores each.
-        if (options.jobs > 1 && !std::getenv("OMP_NUM_THREADS"))
-            m_environment.push_back(
-                fmt::format("OMP_NUM_THREADS={}", std::max(1U, cores / static_cast<unsigned>(options.jobs))));
+        if (beside > 1 && !std::getenv("OMP_NUM_THREADS"))
+            m_environment.push_back(fmt::format("OMP_NUM_THREADS={}", std::max(1U, cores / beside)));
+        if (m_launcher.size == 1) return;
+        // Each run is a process of its own, not a rank.
+        for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+            m_environment.push_back(fmt::format("{}=", variable));
+        if (!folder.isKept())
+            throw Error(
+                ErrorCode::invalidArgument,
+                fmt::format(
+                    "a batch on {} ranks needs --report DIR, a folder that all ranks share: there they "
+                    "share out the runs",
+                    m_launcher.size));
+        m_claims.emplace(folder.path());
     }
 
     ExitCode run() {
@@ -127,6 +141,7 @@ public:
         if (members.empty())
             throw Error(ErrorCode::io, "no .twb file found; name a project, or a folder that contains one");
         m_rows.resize(members.size());
+        if (m_claims) return runWithOthers(members);
         for (std::size_t i = 0; i < members.size(); ++i) {
             std::optional<BatchRow> known;
             if (m_folder.isKept()) known = findReport(m_folder.path(), members[i]);
@@ -145,7 +160,11 @@ public:
     }
 
 private:
-    fs::path written(const BatchMember& member) const { return m_folder.path() / (member.name + ".part"); }
+    /// A rank that was killed may leave its file behind.
+    fs::path written(const BatchMember& member) const {
+        return m_folder.path() / (m_claims ? fmt::format("{}.rank{}.part", member.name, m_launcher.rank)
+                                           : member.name + ".part");
+    }
     fs::path log(const BatchMember& member) const { return m_folder.path() / (member.name + ".log"); }
 
     void start(std::size_t index, const BatchMember& member) {
@@ -160,8 +179,47 @@ private:
         m_running.emplace(index, ChildProcess(arguments, m_environment, log(member)));
     }
 
+    /// Shares out the members among ranks: each takes one when it is free. Rank 0 prints and writes the
+    /// summary.
+    ExitCode runWithOthers(const std::vector<BatchMember>& members) {
+        constexpr int kLookMs = 100; // for members that others have left or finished
+        const bool isFirst = m_launcher.rank == 0;
+        if (isFirst) writeSummary(m_folder.path(), m_axes, {});
+        Interrupts interrupts;
+        const auto isEnded = [&] { return known().size() == members.size(); };
+        while (!m_running.empty() || (!m_cancelled && !isEnded())) {
+            // Ranks begin at different members, so that they rarely want the same one.
+            for (std::size_t k = 0; k < members.size() && !m_cancelled; ++k) {
+                const std::size_t i = (k + members.size() * static_cast<std::size_t>(m_launcher.rank) /
+                                               static_cast<std::size_t>(m_launcher.size)) %
+                                      members.size();
+                if (m_rows[i] || m_running.contains(i) || !m_claims->take(i)) continue;
+                if (std::optional<BatchRow> row = findReport(m_folder.path(), members[i], m_claims->job())) {
+                    m_claims->release(i);
+                    m_rows[i] = std::move(row);
+                    if (isFirst) report(*m_rows[i]);
+                } else if (m_running.size() < static_cast<std::size_t>(m_options.jobs)) {
+                    start(i, members[i]);
+                } else {
+                    m_claims->release(i);
+                    break; // others may be free
+                }
+            }
+            serve(interrupts, members, m_cancelled ? kPatienceMs : kLookMs);
+        }
+        if (!isFirst) return m_cancelled ? ExitCode::cancelled : ExitCode::fine;
+        removeParts(members);
+        return finish();
+    }
+
+    void removeParts(const std::vector<BatchMember>& members) const {
+        std::error_code ignored;
+        for (const BatchMember& member : members)
+            for (int rank = 0; rank < m_launcher.size; ++rank)
+                fs::remove(m_folder.path() / fmt::format("{}.rank{}.part", member.name, rank), ignored);
+    }
+
     void runWaiting(const std::vector<BatchMember>& members) {
-        constexpr int kPatienceMs = 5000;
         Interrupts interrupts;
         while (!m_running.empty() || (!m_waiting.empty() && !m_cancelled)) {
             while (!m_cancelled && !m_waiting.empty() &&
@@ -169,18 +227,23 @@ private:
                 start(m_waiting.back(), members[m_waiting.back()]);
                 m_waiting.pop_back();
             }
-            const auto event = interrupts.wait(m_cancelled ? kPatienceMs : -1);
-            if (event == Interrupts::Event::interrupted) {
-                m_cancelled = true;
-                for (const auto& [index, process] : m_running) process.send(SIGTERM);
-            } else if (event == Interrupts::Event::timeout) {
-                for (const auto& [index, process] : m_running) process.send(SIGKILL);
-            }
-            for (auto at = m_running.begin(); at != m_running.end();) {
-                const auto ending = at->second.poll();
-                if (ending) end(at->first, members[at->first], *ending);
-                at = ending ? m_running.erase(at) : std::next(at);
-            }
+            serve(interrupts, members, m_cancelled ? kPatienceMs : -1);
+        }
+    }
+
+    /// Waits for an event and takes the results of the runs that have ended.
+    void serve(Interrupts& interrupts, const std::vector<BatchMember>& members, int timeoutMs) {
+        const auto event = interrupts.wait(timeoutMs);
+        if (event == Interrupts::Event::interrupted) {
+            m_cancelled = true;
+            for (const auto& [index, process] : m_running) process.send(SIGTERM);
+        } else if (event == Interrupts::Event::timeout && m_cancelled) {
+            for (const auto& [index, process] : m_running) process.send(SIGKILL);
+        }
+        for (auto at = m_running.begin(); at != m_running.end();) {
+            const auto ending = at->second.poll();
+            if (ending) end(at->first, members[at->first], *ending);
+            at = ending ? m_running.erase(at) : std::next(at);
         }
     }
 
@@ -193,14 +256,17 @@ private:
         if (m_cancelled && (ending.signal || ending.exitCode == static_cast<int>(ExitCode::cancelled))) {
             fs::remove(written(member), ignored); // unfinished: the next batch runs it again
             fs::remove(log(member), ignored);
+            if (m_claims) m_claims->release(index);
             return;
         }
         if (ending.exitCode != 0) row.message = lastLine(log(member));
         if (ending.signal)
             row.message = fmt::format("ended by signal {} ({})", ending.signal, strsignal(ending.signal));
         if (fs::file_size(log(member), ignored) == 0) fs::remove(log(member), ignored);
-        m_rows[index] = takeReport(m_folder.path(), written(member), m_axes, std::move(row));
-        report(*m_rows[index]);
+        m_rows[index] = takeReport(m_folder.path(), written(member), m_axes, std::move(row),
+                                   m_claims ? m_claims->job() : std::string());
+        if (m_claims) m_claims->release(index); // after its report is there
+        if (m_launcher.rank == 0) report(*m_rows[index]);
     }
 
     void report(const BatchRow& row) {
@@ -253,9 +319,13 @@ private:
         return m_cancelled ? ExitCode::cancelled : static_cast<ExitCode>(worst);
     }
 
+    static constexpr int kPatienceMs = 5000; ///< for runs that were told to end
+
     const BatchOptions& m_options;
     std::vector<SweepAxis> m_axes;
     const ReportFolder& m_folder;
+    const Launcher m_launcher = launcher();
+    std::optional<BatchClaims> m_claims; ///< on several ranks
     std::vector<std::string> m_common;
     std::vector<std::string> m_environment;
     std::string m_program;

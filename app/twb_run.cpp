@@ -2,6 +2,7 @@
 #include "app/commands.h"
 #include "app/junit.h"
 #include "app/placement_options.h"
+#include "app/ranks.h"
 #include "app/run_watch.h"
 #include "app/settings.h"
 #include "app/shared_options.h"
@@ -11,7 +12,10 @@
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
 #include "placement/analysis.h"
+#include "profile/rank_report.h"
 #include "runtime/plan.h"
+#include "runtime/same_plan.h"
+#include "training/training.h"
 
 #include <fmt/format.h>
 
@@ -33,6 +37,7 @@ struct RunCommand {
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
     PlacementOptions placement;
+    RankOptions ranks;
     std::string report;
     std::string trace;
     bool allowOutside = false;
@@ -143,7 +148,7 @@ FileClaims claimsOf(const RunCommand& command, const std::vector<NamedFile>& inp
 }
 
 /// `outcome` receives the run as a test case.
-ExitCode run(const RunCommand& command, JunitCase& outcome) {
+ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) {
     std::vector<NamedFile> inputs;
     for (const std::string& text : command.inputs) inputs.push_back(parseNamedFile(text, "--input"));
     std::vector<NamedFile> outputFiles;
@@ -161,11 +166,14 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     const auto probes = probesOf(graph);
 
     const Policy policy = command.placement.policyFor(graph);
-    const DeviceMap devices = command.placement.devicesFor(graph);
+    DeviceMap devices = command.placement.devicesFor(graph);
+    devices.setWorld(ranks.world());
     if (!command.quiet)
         for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
     const auto files =
         std::make_shared<CommandLineFiles>(makeProjectFiles(folder, command.allowOutside), inputs);
+    if (!ranks.isAlone() && trainingOf(graph)) // its gradients are averaged over the ranks
+        graph.apply(remakeBackward(graph, devices, files.get(), 1.0 / ranks.world()->size()));
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
     for (const Diagnostic& d : analysis.diagnostics)
@@ -197,6 +205,7 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     for (const WantedOutput& output : outputs) compileOptions.keep.insert(output.port);
     for (const auto& [name, source] : probes) compileOptions.keep.insert(source);
     const auto plan = compile(graph, analysis, devices, files, compileOptions);
+    requireSamePlan(*plan);
 
     RunReport report;
     report.inputs = inputFiles(*plan); // before the run, so that a change during the run shows
@@ -241,8 +250,15 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
         if (const Tensor* tensor = report.result.tensor(source))
             report.probes.push_back(probe(name, toHost(*tensor, devices)));
 
-    if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
-    writeReports(command, report, watch);
+    std::optional<RankReport> rankReport;
+    if (!ranks.isAlone() && watch.result().status == RunStatus::finished) {
+        rankReport = reportRanks(*ranks.world());
+        report.ranks = &*rankReport;
+    }
+    if (ranks.isFirst()) {
+        if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
+        writeReports(command, report, watch);
+    }
     if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
     sayRemarks(); // remarks that are known only after the run
     for (const StepError& error : report.result.errors) printMessage(error.message);
@@ -263,12 +279,23 @@ ExitCode run(const RunCommand& command, JunitCase& outcome) {
     return code == ExitCode::fine && !isWhole ? ExitCode::graphErrors : code;
 }
 
+ExitCode runOnRanks(const RunCommand& command, JunitCase& outcome) {
+    Ranks ranks(command.ranks, command.file, [](const std::string&) {});
+    try {
+        return run(command, ranks, outcome);
+    } catch (const DifferentPlans&) {
+        throw; // on all ranks
+    } catch (const Error& error) {
+        return ranks.end(error);
+    }
+}
+
 /// Also writes a JUnit file for a run that could not start.
 ExitCode runAndTell(const RunCommand& command) {
     JunitCase outcome;
     outcome.name = command.file;
     try {
-        const ExitCode exit = run(command, outcome);
+        const ExitCode exit = runOnRanks(command, outcome);
         if (!command.junit.empty()) writeJunit(command.junit, "run", {outcome});
         return exit;
     } catch (const Error& error) {
@@ -297,6 +324,7 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     many("--output", options->outputs, "NODE=FILE",
          "Write a node's result to this file after the run; other tensors in the file stay");
     options->placement.addTo(*command, true);
+    options->ranks.addTo(*command);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--allow-tf32", options->allowTf32,
                       "Allow TF32 for f32 matmul and convolution on a real GPU");

@@ -1,9 +1,11 @@
 #include "app/commands.h"
 #include "app/interrupts.h"
 #include "app/placement_options.h"
+#include "app/ranks.h"
 #include "app/settings.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
+#include "backends/world.h"
 #include "formats/checkpoint.h"
 #include "formats/file_claims.h"
 #include "formats/npy.h"
@@ -12,6 +14,8 @@
 #include "formats/trained_graph.h"
 #include "ops/batch_rows.h"
 #include "placement/analysis.h"
+#include "profile/rank_report.h"
+#include "runtime/same_plan.h"
 #include "training/mixed_precision.h"
 #include "training/trainer.h"
 
@@ -66,6 +70,7 @@ struct TrainCommand {
     std::string graph;
     std::vector<std::string> sets;
     PlacementOptions placement;
+    RankOptions ranks;
     bool allowOutside = false;
     bool allowTf32 = false;
     bool quiet = false;
@@ -183,10 +188,10 @@ const char* keyOf(Metric metric) {
 }
 
 Json toJson(const TrainCommand& command, const TrainingRecord& record, const std::vector<double>& losses,
-            Metric metric, bool isCancelled, bool isModelled) {
+            Metric metric, const char* status, bool isModelled) {
     Json json{{"schema", 1},
               {"file", command.file},
-              {"status", isCancelled ? "cancelled" : "finished"},
+              {"status", status},
               {"modelled", isModelled},
               {"epochs", Json::array()}};
     for (const EpochRecord& epoch : record.epochs) json["epochs"].push_back(toJson(epoch));
@@ -199,11 +204,19 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
     return json;
 }
 
+/// The report of a training of several ranks that has failed.
+void writeFailure(const TrainCommand& command, Json json, const std::string& sentence) {
+    if (command.report.empty()) return;
+    json["error"] = sentence;
+    writeFileAtomically(command.report, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
 /// Shows a training run, saves it, and ends it on Ctrl-C.
 class Loop {
 public:
     Loop(const TrainCommand& command, Trainer& trainer, TrainingSession& session, Interrupts& interrupts)
-        : m_command(command), m_trainer(trainer), m_session(session), m_interrupts(interrupts) {}
+        : m_command(command), m_trainer(trainer), m_session(session), m_interrupts(interrupts),
+          m_saves(!command.checkpoints.empty() && trainer.world().rank() == 0) {}
 
     /// Of each step of this process.
     const std::vector<double>& losses() const noexcept { return m_losses; }
@@ -219,11 +232,11 @@ public:
             warnOfNan(before, steps.losses);
             if (steps.endsEpoch) showEpoch();
             const bool isDue = every > 0 ? m_trainer.place().steps % every == 0 : steps.endsEpoch;
-            if (!m_command.checkpoints.empty() && isDue) save();
+            if (m_saves && isDue) save();
             showProgress();
-            if (m_interrupts.wait(0) != Interrupts::Event::interrupted) continue;
+            if (!isInterrupted()) continue;
             clearProgress();
-            if (!m_command.checkpoints.empty()) save();
+            if (m_saves) save();
             return false;
         }
         clearProgress();
@@ -235,6 +248,15 @@ public:
     }
 
 private:
+    /// In a world of several ranks, an interrupt of one of them ends all of them after the same step.
+    bool isInterrupted() {
+        std::int64_t is = m_interrupts.wait(0) == Interrupts::Event::interrupted ? 1 : 0;
+        World& world = m_trainer.world();
+        if (world.size() > 1 && !world.info().simulated)
+            world.run({CollectiveKind::allReduce, Reduction::max, DType::i64, &is, &is, 1, 0, "interrupts"});
+        return is != 0;
+    }
+
     void save() {
         saveCheckpoint(m_command.checkpoints, {m_trainer.place(), m_session.record(), m_trainer.state()},
                        m_command.keep);
@@ -275,6 +297,7 @@ private:
     TrainingSession& m_session;
     Interrupts& m_interrupts;
     std::vector<double> m_losses;
+    const bool m_saves; ///< rank 0 writes checkpoints
     bool m_isShown = false;
     bool m_isWarned = false;
 };
@@ -309,7 +332,7 @@ void warnOfMissingFiles(const std::string& project) {
                         project, file));
 }
 
-ExitCode train(const TrainCommand& command) {
+ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     FileClaims claims = claimsOf(command);
     const fs::path folder = fs::absolute(command.file).parent_path();
     Graph graph = loadProject(command.file);
@@ -318,7 +341,9 @@ ExitCode train(const TrainCommand& command) {
     applySettings(graph, settings);
     claims.readGraph(graph, folder);
     const Policy policy = command.placement.policyFor(graph);
-    const DeviceMap devices = command.placement.devicesFor(graph);
+    DeviceMap devices = command.placement.devicesFor(graph);
+    devices.setWorld(ranks.world());
+    const bool isFirst = ranks.isFirst();
     if (!command.quiet)
         for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
     const std::shared_ptr<const TensorFiles> files = makeProjectFiles(folder, command.allowOutside);
@@ -328,7 +353,7 @@ ExitCode train(const TrainCommand& command) {
                                        command.amp == "f16" ? DType::f16 : DType::bf16));
 
     if (!command.graph.empty()) {
-        saveProject(graph, command.graph);
+        if (isFirst) saveProject(graph, command.graph);
         return ExitCode::fine;
     }
 
@@ -340,7 +365,9 @@ ExitCode train(const TrainCommand& command) {
     options.measures = !command.report.empty();
     Trainer trainer(graph, devices, files, options);
     TrainingRecord record;
-    if (command.resume) {
+    if (!isFirst) {
+        // Rank 0 reads the checkpoint, and the others take over its state.
+    } else if (command.resume) {
         Checkpoint checkpoint = loadCheckpoint(command.checkpoints);
         record = std::move(checkpoint.record);
         trainer.restore(checkpoint.place, checkpoint.state, command.checkpoints);
@@ -371,12 +398,25 @@ ExitCode train(const TrainCommand& command) {
     TrainingSession session(trainer, sessionOptions, std::move(record));
     Interrupts interrupts;
     Loop loop(command, trainer, session, interrupts);
-    const bool isFinished = loop.run();
-    if (!command.report.empty())
-        writeFileAtomically(command.report, toJson(command, session.record(), loop.losses(), session.metric(),
-                                                   !isFinished, trainer.isModelled())
-                                                    .dump(2) +
-                                                "\n");
+    const auto reportOf = [&](const char* status) {
+        return toJson(command, session.record(), loop.losses(), session.metric(), status,
+                      trainer.isModelled());
+    };
+    bool isFinished = false;
+    try {
+        isFinished = loop.run();
+    } catch (const Error& error) {
+        if (!ranks.isAlone() && isFirst) {
+            const std::string why = ranks.world()->abortSentence();
+            writeFailure(command, reportOf("failed"), why.empty() ? error.what() : why);
+        }
+        throw;
+    }
+    if (!command.report.empty()) {
+        Json json = reportOf(isFinished ? "finished" : "cancelled");
+        if (!ranks.isAlone()) json["ranks"] = twb::toJson(reportRanks(*ranks.world()));
+        if (isFirst) writeFileAtomically(command.report, json.dump(2) + "\n");
+    }
     if (!isFinished) {
         printMessage(
             command.checkpoints.empty()
@@ -384,12 +424,26 @@ ExitCode train(const TrainCommand& command) {
                 : fmt::format("{}: cancelled; continue with --checkpoint DIR --resume", command.file));
         return ExitCode::cancelled;
     }
+    if (!isFirst) return ExitCode::fine;
     if (!command.weights.empty()) saveWeights(command.weights, trainer.parameters());
     if (!command.output.empty()) {
         saveTrained(command.output, graph, trainer.parameters(), trainer.names());
         warnOfMissingFiles(command.output);
     }
     return ExitCode::fine;
+}
+
+ExitCode trainOnRanks(const TrainCommand& command) {
+    Ranks ranks(command.ranks, command.file, [&](const std::string& sentence) {
+        writeFailure(command, toJson(command, {}, {}, Metric::loss, "failed", false), sentence);
+    });
+    try {
+        return train(command, ranks);
+    } catch (const DifferentPlans&) {
+        throw; // on all ranks
+    } catch (const Error& error) {
+        return ranks.end(error);
+    }
 }
 
 } // namespace
@@ -495,11 +549,12 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
         ->take_all()
         ->allow_extra_args(false);
     options->placement.addTo(*command, true);
+    options->ranks.addTo(*command);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--allow-tf32", options->allowTf32,
                       "Allow TF32 for f32 matmul and convolution on a real GPU");
     command->add_flag("--quiet", options->quiet, "Do not print a line per epoch");
-    command->callback([options, &exit] { exit = train(*options); });
+    command->callback([options, &exit] { exit = trainOnRanks(*options); });
 }
 
 } // namespace twb

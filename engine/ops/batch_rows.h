@@ -11,7 +11,7 @@ namespace twb {
 /// The rows that a Batches node gives in one epoch.
 struct BatchRows {
     std::int64_t count = 0;
-    std::int64_t size = 1; ///< of a batch
+    std::int64_t size = 1; ///< of a batch, over all ranks
     bool dropsLast = false;
     std::int64_t first = 0; ///< rows that each epoch leaves out at its start
     std::int64_t whole() const noexcept { return count / size; }

@@ -77,6 +77,12 @@ std::vector<std::string> pathsOf(const Attributes& attributes) {
     return out;
 }
 
+/// The rows from the start of one batch to that of the next.
+std::int64_t strideOf(const Attributes& attributes) {
+    const std::int64_t stride = attributes.integer("stride");
+    return stride > 0 ? stride : attributes.integer("batch_size");
+}
+
 void inferBatches(InferContext& ctx) {
     if (!ctx.files())
         ctx.fail("file", -1,
@@ -111,12 +117,19 @@ void inferBatches(InferContext& ctx) {
             fmt::format("the {} part of \"{}\" has no rows; set validation to a value between 0 and 1, and "
                         "first_row to 0",
                         part, paths[0]));
-    if (usable - from < size)
+    const std::int64_t stride = strideOf(attributes);
+    if (attributes.integer("offset") + size > stride)
+        ctx.fail("attribute", -1,
+                 fmt::format(
+                     "a batch of {} rows after an offset of {} does not fit into a stride of {} rows; raise "
+                     "stride",
+                     size, attributes.integer("offset"), stride));
+    if (usable - from < stride)
         ctx.fail("attribute", -1,
                  fmt::format(
                      "a batch of {} rows is larger than the {} part of \"{}\", which has {}; set batch_size "
                      "to {} or less",
-                     size, part, paths[0], usable, usable - from));
+                     stride, part, paths[0], usable, usable - from));
 }
 
 class BatchesState final : public KernelState {
@@ -161,13 +174,15 @@ void batchesKernel(const KernelContext& ctx) {
     const std::int64_t from = ctx.attributes.integer("first_row");
     for (std::size_t i = 0; i < ctx.outputs.size(); ++i)
         state.requireFit(i, ctx.outputs[i], pathsOf(ctx.attributes));
-    const std::int64_t batches = (state.order->count() - from) / size;
+    const std::int64_t stride = strideOf(ctx.attributes);
+    const std::int64_t batches = (state.order->count() - from) / stride;
     if (batches < 1)
         throw Error(ErrorCode::badFile,
                     fmt::format("\"{}\" now has too few rows for a batch; reload the graph",
                                 pathsOf(ctx.attributes).at(0)));
     const std::vector<std::int64_t>& rows = state.order->of(ctx.iteration / batches);
-    const auto first = static_cast<std::size_t>(from + ctx.iteration % batches * size);
+    const auto first =
+        static_cast<std::size_t>(from + ctx.iteration % batches * stride + ctx.attributes.integer("offset"));
     const std::span<const std::int64_t> taken(rows.data() + first, static_cast<std::size_t>(size));
     for (std::size_t i = 0; i < state.files.size() && i < ctx.outputs.size(); ++i)
         if (ctx.outputs[i].data) state.files[i]->read(taken, ctx.outputs[i].data);
@@ -189,8 +204,7 @@ std::int64_t heldRows(const Attributes& batches, std::int64_t rows) {
 BatchRows trainingRows(const Attributes& batches, const TensorFiles& files) {
     const std::int64_t all = rowsOf(batches.text("path"), files);
     const std::int64_t first = batches.integer("first_row");
-    return {all - heldRows(batches, all) - first, batches.integer("batch_size"), batches.flag("drop_last"),
-            first};
+    return {all - heldRows(batches, all) - first, strideOf(batches), batches.flag("drop_last"), first};
 }
 
 void addBatches(std::vector<Op>& table) {
@@ -209,6 +223,13 @@ void addBatches(std::vector<Op>& table) {
     ahead.maximum = 16;
     AttributeSpec first = integerAttribute("first_row", 0, "Rows to skip at the start of each epoch");
     first.minimum = 0;
+    AttributeSpec stride = integerAttribute(
+        "stride", 0,
+        "Rows from the start of one batch to that of the next; 0: batch_size. Ranks that share "
+        "batches have their number of rows here");
+    stride.minimum = 0;
+    AttributeSpec offset = integerAttribute("offset", 0, "Rows of each batch that are left out at its start");
+    offset.minimum = 0;
     op.attributes = {
         fileAttribute("path",
                       "The data, one row per sample: .npy, .npz#name, .safetensors#name, .csv or IDX"),
@@ -222,6 +243,8 @@ void addBatches(std::vector<Op>& table) {
         std::move(held),
         choiceAttribute("split", "training", {"training", "validation"}, "The part of the rows that is read"),
         std::move(first),
+        std::move(stride),
+        std::move(offset),
         std::move(ahead)};
     op.readsIteration = true;
     op.infer = inferBatches;

@@ -1,15 +1,18 @@
 #include "training/trainer.h"
 
+#include "backends/world.h"
 #include "graph/unique_names.h"
 #include "ops/batch_rows.h"
 #include "ops/op_table.h"
 #include "placement/device_rule.h"
 #include "placement/update_rule.h"
+#include "runtime/same_plan.h"
 #include "training/data_waits.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -70,6 +73,11 @@ public:
         m_graph.apply(remakeBackward(m_graph, m_devices, m_files.get()));
         m_training = trainingOf(m_graph).value();
         findBatches();
+        if (ranks() > 1) {
+            compareGraphs();
+            m_graph = shareOfGraph(m_rows.size, std::nullopt);
+            m_training = trainingOf(m_graph).value();
+        }
         m_main = prepare(m_graph);
         if (m_rows.rest() > 0) m_tail = prepareTail();
         if (m_options.measures) m_measured = prepareMeasured();
@@ -78,7 +86,24 @@ public:
 
     std::int64_t batches() const { return m_rows.batches(); }
 
+    World& world() const noexcept { return m_devices.world(); }
+
+    void agree() {
+        m_hasAgreed = true;
+        if (ranks() == 1 || world().info().simulated) return;
+        if (m_state.empty()) m_state = initialState();
+        std::array<std::int64_t, 3> place{m_place.epoch, m_place.batch, m_place.steps};
+        broadcast(DType::i64, place.data(), place.size());
+        m_place = {place[0], place[1], place[2]};
+        for (auto& [output, tensor] : m_state) {
+            Tensor host = ownCopy(tensor);
+            broadcast(host.dtype(), host.data(), static_cast<std::size_t>(host.elementCount()));
+            tensor = toDevice(host, m_analysis.find(output.node)->device, m_devices);
+        }
+    }
+
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop) {
+        if (!m_hasAgreed) agree();
         const bool isTail = m_place.batch == m_rows.whole();
         const bool isMeasured = m_measured && m_place.batch + 1 == batches();
         const Prepared& prepared = isMeasured ? *m_measured : isTail ? *m_tail : m_main;
@@ -87,7 +112,7 @@ public:
         options.iterations =
             isTail ? 1 : std::clamp<std::int64_t>(std::min(most, whole - m_place.batch), 1, kRecorded);
         options.firstIteration = isTail ? m_place.epoch : m_place.epoch * m_rows.whole() + m_place.batch;
-        options.stop = stop;
+        options.stop = ranks() == 1 ? stop : nullptr;
         const std::map<NodeId, Tensor> before = isMeasured ? parametersNow() : std::map<NodeId, Tensor>();
         DataWaits waits;
         const RunResult result = execute(prepared, options, m_state, m_hasBatches ? &waits : nullptr);
@@ -100,6 +125,11 @@ public:
         out.clockNs = result.clockNs;
         out.dataWaitNs = waits.waitNs();
         const std::int64_t size = isTail ? m_rows.rest() : m_rows.size;
+        if (ranks() > 1) {
+            const double weight = shareOf(size).weight;
+            for (double& loss : out.losses) loss *= weight;
+            sumOverRanks(out.losses);
+        }
         out.rows = m_hasBatches ? size * result.iterations : 0;
         for (const double loss : out.losses) out.rowLoss += loss * static_cast<double>(size);
         m_place.batch += result.iterations;
@@ -115,12 +145,14 @@ public:
         std::int64_t labels = 0;
         bool isWhole = true;
         const BatchRows rows = validationRows();
-        const auto add = [&](const Prepared& prepared, std::int64_t batches, std::int64_t size) {
-            for (std::int64_t done = 0; done < batches;) {
+        // Each rank takes its part of the batches.
+        const auto add = [&](const Prepared& prepared, std::int64_t all, std::int64_t size) {
+            const std::int64_t batches = all * (rank() + 1) / ranks();
+            for (std::int64_t done = all * rank() / ranks(); done < batches;) {
                 RunOptions options;
                 options.iterations = std::min(batches - done, kRecorded);
                 options.firstIteration = done;
-                options.stop = stop;
+                options.stop = ranks() == 1 ? stop : nullptr;
                 const RunResult result = execute(prepared, options, forwardState());
                 isWhole = isWhole && result.iterations == options.iterations;
                 if (!isWhole) return;
@@ -139,6 +171,7 @@ public:
         if (m_validation) add(*m_validation, rows.whole(), rows.size);
         if (m_validationTail && isWhole) add(*m_validationTail, 1, rows.rest());
         if (!isWhole) return std::nullopt;
+        if (ranks() > 1) sumValidations(out, correct, labels);
         out.loss /= static_cast<double>(out.rows);
         if (labels > 0) out.accuracy = static_cast<double>(correct) / static_cast<double>(labels);
         return out;
@@ -217,6 +250,7 @@ public:
                                     origin, place.batch, batches()));
         m_state = std::move(restored);
         m_place = place;
+        m_hasAgreed = false;
     }
 
     std::map<std::string, Tensor> parameters() const {
@@ -340,15 +374,113 @@ private:
         return out;
     }
 
+    std::int64_t ranks() const noexcept { return world().size(); }
+    std::int64_t rank() const noexcept { return world().rank(); }
+
+    /// The part of a batch that this rank computes.
+    struct Share {
+        std::int64_t rows = 0;
+        std::int64_t offset = 0; ///< its first row in the batch
+        double weight = 1;       ///< of its mean loss in that of the batch
+    };
+    Share shareOf(std::int64_t rows) const {
+        if (!m_hasBatches) return {rows, 0, 1 / static_cast<double>(ranks())};
+        const std::int64_t most = rows % ranks(); // ranks with one row more
+        const std::int64_t own = rows / ranks() + (rank() < most ? 1 : 0);
+        if (own == 0) return {1, 0, 0};
+        return {own, rank() * (rows / ranks()) + std::min(rank(), most),
+                static_cast<double>(own) / static_cast<double>(rows)};
+    }
+
+    /// The graph for this rank's share of batches of `rows` rows, from `firstRow` of an epoch on.
+    Graph shareOfGraph(std::int64_t rows, std::optional<std::int64_t> firstRow) const {
+        const Share share = shareOf(rows);
+        DeltaBuilder builder(m_graph, {});
+        for (const NodeId id : m_batches) {
+            builder.setAttribute(id, "batch_size", share.rows);
+            if (ranks() > 1) builder.setAttribute(id, "stride", rows);
+            if (ranks() > 1) builder.setAttribute(id, "offset", share.offset);
+            if (firstRow) builder.setAttribute(id, "first_row", *firstRow);
+        }
+        Graph graph = builder.graph();
+        try {
+            graph.apply(remakeBackward(graph, m_devices, m_files.get(), ranks() > 1 ? share.weight : 1));
+        } catch (const Error& e) {
+            if (ranks() == 1 || firstRow) throw;
+            throw Error(
+                e.code(),
+                fmt::format(
+                    "rank {} computes {} of the {} rows of a batch, which the graph does not accept: {}",
+                    rank(), share.rows, rows, e.what()));
+        }
+        return graph;
+    }
+
+    /// All ranks must have the same graph and data before each takes its share.
+    void compareGraphs() {
+        if (world().info().simulated) return;
+        m_analysis = analyze(m_graph, m_devices, m_options.policy, m_files.get());
+        DeltaBuilder builder(m_graph, {});
+        requireSamePlan(*finish(builder).plan);
+    }
+
+    void broadcast(DType dtype, void* values, std::size_t count) const {
+        world().run({CollectiveKind::broadcast, Reduction::sum, dtype, values, values,
+                     static_cast<std::int64_t>(count), 0, "state"});
+    }
+    void sumOverRanks(std::vector<double>& values) const {
+        if (world().info().simulated) {
+            for (double& value : values) value *= static_cast<double>(ranks());
+            return;
+        }
+        world().run({CollectiveKind::allReduce, Reduction::sum, DType::f64, values.data(), values.data(),
+                     static_cast<std::int64_t>(values.size()), 0, "figures"});
+    }
+
+    /// Sums are exact up to 2^53 rows.
+    void sumValidations(Validation& out, std::int64_t& correct, std::int64_t& labels) const {
+        if (world().info().simulated) return;
+        ConfusionMatrix& confusion = out.confusion;
+        std::int64_t classes = confusion.classes; // a rank without a batch does not know it
+        world().run(
+            {CollectiveKind::allReduce, Reduction::max, DType::i64, &classes, &classes, 1, 0, "figures"});
+        confusion.classes = classes;
+        confusion.counts.resize(static_cast<std::size_t>(classes * classes));
+        std::vector<double> sums{out.loss, static_cast<double>(out.rows), static_cast<double>(correct),
+                                 static_cast<double>(labels)};
+        for (const std::int64_t count : confusion.counts) sums.push_back(static_cast<double>(count));
+        sumOverRanks(sums);
+        out.loss = sums[0];
+        out.rows = std::llround(sums[1]);
+        correct = std::llround(sums[2]);
+        labels = std::llround(sums[3]);
+        for (std::size_t i = 0; i < confusion.counts.size(); ++i)
+            confusion.counts[i] = std::llround(sums[4 + i]);
+    }
+
+    /// What the sources of the state make before the first step.
+    std::map<PortRef, Tensor> initialState() const {
+        std::set<NodeId> sources;
+        for (const PortRef output : m_main.state) sources.insert(output.node);
+        DeltaBuilder builder(m_graph, {});
+        const Graph whole = m_graph;
+        for (const Node& node : whole.nodes())
+            if (!sources.contains(node.id)) builder.removeNode(node.id);
+        const Analysis analysis = analyze(builder.graph(), m_devices, m_options.policy, m_files.get());
+        CompileOptions options;
+        options.policy = m_options.policy;
+        options.keep = {m_main.state.begin(), m_main.state.end()};
+        const RunResult result =
+            runToEnd(compile(builder.graph(), analysis, m_devices, m_files, options), RunOptions{});
+        if (result.status == RunStatus::failed) throw Error(ErrorCode::failed, result.errors.front().message);
+        std::map<PortRef, Tensor> out;
+        for (const PortRef output : m_main.state) out[output] = *result.tensor(output);
+        return out;
+    }
+
     Prepared prepareTail(bool keepsGradients = false) {
         try {
-            DeltaBuilder builder(m_graph, {});
-            for (const NodeId id : m_batches) {
-                builder.setAttribute(id, "batch_size", m_rows.rest());
-                builder.setAttribute(id, "first_row", m_rows.first + m_rows.count - m_rows.rest());
-            }
-            Graph graph = builder.graph();
-            graph.apply(remakeBackward(graph, m_devices, m_files.get()));
+            const Graph graph = shareOfGraph(m_rows.rest(), m_rows.first + m_rows.count - m_rows.rest());
             DeltaBuilder whole(graph, {});
             return finish(whole, {}, keepsGradients);
         } catch (const Error& e) {
@@ -393,6 +525,8 @@ private:
             builder.setAttribute(id, "batch_size", rows.size);
             builder.setAttribute(id, "first_row", first);
             builder.setAttribute(id, "shuffle", false);
+            if (ranks() > 1) builder.setAttribute(id, "stride", std::int64_t{0});
+            if (ranks() > 1) builder.setAttribute(id, "offset", std::int64_t{0});
             if (m_options.validationData.empty()) {
                 builder.setAttribute(id, "split", std::string("validation"));
                 continue;
@@ -442,6 +576,7 @@ private:
     BatchRows m_rows;
     std::int64_t m_heldRows = 0;
     bool m_hasBatches = false;
+    bool m_hasAgreed = false; ///< all ranks have the same state and place
     double m_rateFactor = 1;
     std::map<NodeId, std::string> m_names; ///< of the sources that training changes
     Analysis m_analysis;
@@ -466,6 +601,8 @@ std::int64_t Trainer::rowsPerEpoch() const noexcept {
 }
 bool Trainer::hasValidation() const noexcept { return m_impl->hasValidation(); }
 bool Trainer::isModelled() const noexcept { return m_impl->isModelled(); }
+World& Trainer::world() const noexcept { return m_impl->world(); }
+void Trainer::agree() { m_impl->agree(); }
 TrainedSteps Trainer::run(std::int64_t most, const std::atomic<bool>* stop) {
     return m_impl->run(most, stop);
 }

@@ -57,6 +57,13 @@ struct TrainedSteps {
 /// optimizer's state stay on their devices. An epoch takes all rows of the graph's Batches nodes; the rows
 /// that do not fill a batch are a batch of their own, unless drop_last is set. Without Batches, an epoch has
 /// the graph's number of iterations. Throws Error(badGraph) with the first error of the graph.
+///
+/// In a world of several ranks (DeviceMap::world), each rank makes a Trainer of the same graph, and all of
+/// them make the same calls: each rank computes its part of the rows of a batch, and the gradients are
+/// averaged over all rows, so that the parameters are those of one rank that has all rows, if the loss is a
+/// mean over them. BatchNormalization has the statistics of its rank's rows. A rank that is left with no row
+/// computes one that does not count. The constructor throws Error(badGraph) if the ranks' graphs differ
+/// (same_plan.h).
 class Trainer {
 public:
     Trainer(const Graph& graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files,
@@ -67,9 +74,14 @@ public:
     std::int64_t rowsPerEpoch() const noexcept; ///< 0 without Batches
     bool hasValidation() const noexcept;
     bool isModelled() const noexcept; ///< a simulated device takes part: times come from its profile
+    World& world() const noexcept;
+    /// All ranks take over the place and the state of rank 0. Called by run() before the first step, and to
+    /// be called after only rank 0 has been restored.
+    void agree();
 
-    /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps. Throws
-    /// Error(failed) with the first error of the run; the training run then cannot continue.
+    /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps, except
+    /// in a world of several ranks, which must run the same steps. Throws Error(failed) with the first error
+    /// of the run; the training run then cannot continue.
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop = nullptr);
     /// The loss over the validation rows, with the graph as it is in inference. Nothing if `stop` ended
     /// it.

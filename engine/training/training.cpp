@@ -6,6 +6,7 @@
 #include "placement/device_rule.h"
 #include "placement/update_rule.h"
 #include "training/backward.h"
+#include "training/gradient_sums.h"
 #include "training/training_nodes.h"
 
 #include <fmt/format.h>
@@ -399,7 +400,9 @@ Delta makeTraining(const Graph& graph, const DeviceMap& devices, const TensorFil
     inner.parent = frame;
     inner.loss = loss;
     const FrameId backward = builder.addFrame(inner);
-    const std::vector<PortRef> gradients = addBackward(builder, analysis, {loss, 0}, parameters, backward);
+    const std::vector<PortRef> gradients =
+        sumOverRanks(builder, analysis, devices,
+                     addBackward(builder, analysis, {loss, 0}, parameters, backward), parameters, backward);
     OptimizerWriter writer(builder, analysis, optimizer, frame);
     writer.write(parameters, gradients);
     writer.addStatistics(upstream);
@@ -453,7 +456,8 @@ bool touchesForward(const Graph& graph, const Delta& delta) {
            std::ranges::any_of(delta.edgesRemoved, joinsForward);
 }
 
-void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files) {
+void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files,
+                      double share) {
     const Graph graph = builder.graph();
     const std::optional<Training> training = trainingOf(graph);
     if (!training) return;
@@ -481,15 +485,17 @@ void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const Ten
     }
     for (const NodeId id : nodesIn(builder.graph(), training->frame))
         if (findOp(builder.graph().find(id)->op)->isVariadic()) closeGaps(builder, id);
-    const std::vector<PortRef> gradients = addBackward(builder, analysis, {training->loss, 0}, parameters,
-                                                       training->backward, lossScaleOf(graph, *training));
+    const std::vector<PortRef> own = addBackward(builder, analysis, {training->loss, 0}, parameters,
+                                                 training->backward, lossScaleOf(graph, *training), share);
+    const std::vector<PortRef> gradients =
+        sumOverRanks(builder, analysis, devices, own, parameters, training->backward);
     for (std::size_t i = 0; i < parameters.size(); ++i)
         for (const PortRef to : readers[parameters[i]]) builder.connect({gradients[i], to});
 }
 
-Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files) {
+Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, double share) {
     DeltaBuilder builder(graph, "Rebuild the backward pass");
-    addBackwardAgain(builder, devices, files);
+    addBackwardAgain(builder, devices, files, share);
     return builder.take();
 }
 

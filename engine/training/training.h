@@ -80,9 +80,13 @@ bool touchesForward(const Graph& graph, const Delta& delta);
 /// Rebuilds the backward pass after a change of the forward graph. The optimizer stays, except for the steps
 /// of parameters that were removed. Empty if nothing changes. Throws Error(badGraph) like
 /// addBackward().
-Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files);
+/// With several ranks (DeviceMap::world), the gradients are summed over them (gradient_sums.h), each rank's
+/// times its `share` of the loss.
+Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files,
+                     double share = 1);
 /// Adds the change of remakeBackward() to `builder`, for the builder's graph.
-void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files);
+void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files,
+                      double share = 1);
 
 /// The graph as it is used after training, for exports: without the training module, and with an Input in the
 /// place of each Batches node. `files`: for the types of the batches.

@@ -1,6 +1,9 @@
 #include "training/training_session.h"
 
+#include "backends/world.h"
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -77,6 +80,25 @@ TrainingSession::TrainingSession(Trainer& trainer, const SessionOptions& options
     : m_trainer(trainer), m_options(options),
       m_metric(options.metric.value_or(trainer.hasValidation() ? Metric::validationLoss : Metric::loss)),
       m_record(std::move(record)) {
+    m_trainer.agree();
+    decide();
+}
+
+/// Ranks differ in their clocks, and only rank 0 may have read a checkpoint.
+void TrainingSession::decide() {
+    const TrainingPlace& place = m_trainer.place();
+    m_isDone = place.epoch >= m_options.epochs ||
+               (m_options.stopsEarly && place.batch == 0 && !m_record.epochs.empty() &&
+                epochsWithoutGain() >= m_options.patience);
+    World& world = m_trainer.world();
+    if (world.size() > 1 && !world.info().simulated) {
+        std::array<double, 3> said{static_cast<double>(m_most), m_isDone ? 1.0 : 0.0, m_record.rateFactor};
+        world.run({CollectiveKind::broadcast, Reduction::sum, DType::f64, said.data(), said.data(),
+                   said.size(), 0, "decisions"});
+        m_most = std::llround(said[0]);
+        m_isDone = said[1] != 0;
+        m_record.rateFactor = said[2];
+    }
     m_trainer.scaleRate(m_record.rateFactor);
 }
 
@@ -85,12 +107,7 @@ std::int64_t TrainingSession::epochsWithoutGain() const noexcept {
     return best ? m_record.epochs.data() + m_record.epochs.size() - best - 1 : 0;
 }
 
-bool TrainingSession::isDone() const noexcept {
-    const TrainingPlace& place = m_trainer.place();
-    if (place.epoch >= m_options.epochs) return true;
-    return m_options.stopsEarly && place.batch == 0 && !m_record.epochs.empty() &&
-           epochsWithoutGain() >= m_options.patience;
-}
+bool TrainingSession::isDone() const noexcept { return m_isDone; }
 
 TrainedSteps TrainingSession::advance(std::int64_t most, const std::atomic<bool>* stop) {
     TrainedSteps steps = m_trainer.run(std::min(most, m_most), stop);
@@ -103,6 +120,7 @@ TrainedSteps TrainingSession::advance(std::int64_t most, const std::atomic<bool>
     const double wanted = kAdvanceSeconds * static_cast<double>(count) / std::max(seconds, 1e-9);
     m_most = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e9)), 1, 4 * m_most);
     if (steps.endsEpoch) endEpoch(steps, stop);
+    decide();
     return steps;
 }
 
@@ -116,6 +134,7 @@ void TrainingSession::endEpoch(TrainedSteps& last, const std::atomic<bool>* stop
     epoch.seconds = m_record.seconds;
     epoch.dataWait = m_record.dataWait;
     epoch.rate = m_trainer.learningRate();
+    m_trainer.agree(); // statistics of BatchNormalization differ between ranks
     if (m_trainer.hasValidation()) {
         if (std::optional<Validation> validation = m_trainer.validate(stop)) {
             epoch.validationLoss = validation->loss;
@@ -128,7 +147,6 @@ void TrainingSession::endEpoch(TrainedSteps& last, const std::atomic<bool>* stop
     m_record.epochs.push_back(std::move(epoch));
     if (!m_options.lowersRate) return;
     m_record.rateFactor = std::pow(kPlateauFactor, plateausIn(m_record.epochs, m_metric));
-    m_trainer.scaleRate(m_record.rateFactor);
 }
 
 } // namespace twb

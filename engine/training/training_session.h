@@ -53,7 +53,8 @@ struct SessionOptions {
     bool lowersRate = false;
 };
 
-/// A training run over epochs: steps, validation after each epoch, and the record of both.
+/// A training run over epochs: steps, validation after each epoch, and the record of both. In a world of
+/// several ranks, each has a session, and rank 0 decides for all of them.
 class TrainingSession {
 public:
     /// The trainer must outlive the session.
@@ -68,6 +69,7 @@ public:
 
 private:
     void endEpoch(TrainedSteps& last, const std::atomic<bool>* stop);
+    void decide();
     std::int64_t epochsWithoutGain() const noexcept;
 
     Trainer& m_trainer;
@@ -75,6 +77,7 @@ private:
     Metric m_metric;
     TrainingRecord m_record;
     std::int64_t m_most = 1; ///< steps that fit into a tenth of a second
+    bool m_isDone = false;
 };
 
 } // namespace twb

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "app/exit_code.h"
+#include "backends/launcher.h"
+#include "backends/world.h"
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace twb {
+
+/// `--world` and `--rank-logs`.
+struct RankOptions {
+    std::string world; ///< "simulated:4:nvlink"; empty: what the launcher has started
+    std::string logs;
+
+    void addTo(CLI::App& command);
+};
+
+/// This process as one rank of a job that mpirun, mpiexec or srun has started; without a launcher, the only
+/// one. Rank 0 prints and writes; the output of the others goes to log files. A process of its own watches
+/// each rank: if the rank is killed or ends early, the watch says so and names the rank's last step. To be
+/// made before the first thread is started.
+class Ranks final : public WorldListener {
+public:
+    /// `file`: the project; by default, the logs are in a folder beside it. `writeFailure` writes the report
+    /// of a job that has failed for the reason in the sentence; it may run in another process. Throws
+    /// Error(missingDevice), see openMpiWorld(), and Error(io).
+    Ranks(const RankOptions& options, const std::filesystem::path& file,
+          std::function<void(const std::string& sentence)> writeFailure);
+    ~Ranks() override;
+    Ranks(const Ranks&) = delete;
+    Ranks& operator=(const Ranks&) = delete;
+
+    const std::shared_ptr<World>& world() const noexcept { return m_world; }
+    /// Rank 0 prints and writes.
+    bool isFirst() const noexcept { return m_world->rank() == 0; }
+    bool isAlone() const noexcept { return m_world->size() == 1; }
+    /// Ends the job for all ranks because of an error of this one, and prints it, unless that was done
+    /// before. Alone, it throws the error.
+    ExitCode end(const Error& error);
+
+    void active(const RankActivity& activity) noexcept override;
+    std::string whyOver() override;
+    void failed(const std::string& sentence) noexcept override;
+
+private:
+    struct Shared;
+    struct Public;
+    struct Watched;
+    void keepLog(const std::filesystem::path& folder);
+    void startWatch();
+    void watch(int own) const;
+    std::vector<Watched> ranksHere() const;
+    std::string sentenceFor(int rank, int process, const char* node) const;
+    void meet();
+    void publish(const std::filesystem::path& folder);
+
+    Launcher m_launcher;
+    std::function<void(const std::string&)> m_writeFailure;
+    Shared* m_shared = nullptr;
+    Public* m_public = nullptr;
+    int m_life = -1;   ///< a FIFO that the system closes with this process
+    int m_stderr = -1; ///< the stderr that the launcher has given
+    std::shared_ptr<World> m_world;
+};
+
+} // namespace twb

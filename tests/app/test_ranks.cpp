@@ -1,0 +1,484 @@
+#include "app/ranks.h"
+#include "formats/checkpoint.h"
+#include "formats/tensor_archive.h"
+#include "support/op_runner.h"
+#include "support/test_main.h"
+
+#include <cmath>
+#include <random>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Rounds of the tests that kill ranks; TWB_RANK_ROUNDS=20 for a thorough one.
+int rounds() {
+    const int set = qEnvironmentVariableIntValue("TWB_RANK_ROUNDS");
+    return set > 0 ? set : 1;
+}
+
+/// A layer in f64 with a cross-entropy loss on 93 rows, in batches of 10.
+Program prepared() {
+    Program twb;
+    GraphMaker maker;
+    const NodeId data = maker.node(
+        "Batches", "data", "cpu",
+        {{"path", std::string("x.npy")}, {"labels", std::string("y.npy")}, {"batch_size", std::int64_t{10}}});
+    const NodeId w = maker.node(
+        "Parameter", "w", "cpu",
+        {{"shape", Integers{3, 8}}, {"init", std::string("xavier_uniform")}, {"dtype", std::string("f64")}});
+    const NodeId b =
+        maker.node("Parameter", "b", "cpu", {{"shape", Integers{3}}, {"dtype", std::string("f64")}});
+    const NodeId scores = maker.node("Gemm", "scores", "cpu", {{"transB", true}}, {data, w, b});
+    const NodeId loss = maker.node("SoftmaxCrossEntropyLoss", "loss", "cpu", {}, {scores});
+    maker.connect(data, loss, 1, 1);
+    twb.save("net.twb", maker);
+    Dice dice(5);
+    std::vector<double> x;
+    std::vector<double> y;
+    for (int row = 0; row < 93; ++row) {
+        for (int k = 0; k < 8; ++k) x.push_back(dice.real(-1, 1) + (k == row % 3 ? 1 : 0));
+        y.push_back(row % 3);
+    }
+    writeNpy(twb.fsPath("x.npy"), tensorOf(DType::f64, {93, 8}, x).view());
+    writeNpy(twb.fsPath("y.npy"), tensorOf(DType::i64, {93}, y).view());
+    return twb;
+}
+
+QStringList training(const QStringList& more = {}) {
+    return QStringList{"train", "net.twb",    "--loss", "loss", "--optimizer",
+                       "sgd",   "--momentum", "0.9",    "--lr", "0.1"} +
+           more;
+}
+
+std::map<std::string, std::vector<double>> weightsIn(const Program& twb, const QString& name) {
+    std::map<std::string, std::vector<double>> out;
+    const auto archive = openTensorArchive(twb.fsPath(name));
+    for (const char* parameter : {"w", "b"}) {
+        const Tensor tensor = Tensor::onHost(archive->typeOf(parameter));
+        archive->read(parameter, tensor.view());
+        out[parameter] = valuesOf(tensor);
+    }
+    return out;
+}
+
+double farthest(const std::map<std::string, std::vector<double>>& a,
+                const std::map<std::string, std::vector<double>>& b) {
+    double out = 0;
+    for (const auto& [name, values] : a)
+        for (std::size_t i = 0; i < values.size(); ++i)
+            out = std::max(out, std::abs(values[i] - b.at(name).at(i)));
+    return out;
+}
+
+bool waitFor(const std::function<bool()>& condition, int timeoutMs = 60000) {
+    QElapsedTimer timer;
+    for (timer.start(); timer.elapsed() < timeoutMs; QTest::qWait(20))
+        if (condition()) return true;
+    return false;
+}
+
+} // namespace
+
+class TestRanks : public QObject {
+    Q_OBJECT
+
+private:
+    void launchers() {
+        QTest::addColumn<int>("launcher");
+        const auto all = mpiLaunchers();
+        for (std::size_t i = 0; i < all.size(); ++i)
+            QTest::newRow(qPrintable(all[i].id)) << static_cast<int>(i);
+        if (all.empty()) QTest::newRow("none") << -1;
+    }
+    static MpiLauncher chosen() {
+        QFETCH(const int, launcher);
+        return launcher < 0 ? MpiLauncher() : mpiLaunchers()[static_cast<std::size_t>(launcher)];
+    }
+#define TWB_NEED_MPI                                                                                         \
+    const MpiLauncher mpi = chosen();                                                                        \
+    if (mpi.id.isEmpty()) QSKIP("no MPI: install openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev")
+
+private Q_SLOTS:
+    void initTestCase() {
+        for (const char* name : {"TWB_MPI", "TWB_STALL_SECONDS"}) qunsetenv(name);
+    }
+
+    /// The programs start where there is no MPI.
+    void theProgramLinksNoMpi() {
+        QProcess ldd;
+        ldd.start("ldd", {Program::path()});
+        QVERIFY(ldd.waitForFinished());
+        const QString out = QString::fromUtf8(ldd.readAllStandardOutput());
+        QVERIFY(out.contains("libc.so"));
+        QVERIFY2(!out.contains("mpi"), qPrintable(out));
+    }
+
+    void ranksLearnWhatOneProcessLearns_data() { launchers(); }
+    void ranksLearnWhatOneProcessLearns() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const QStringList five{"--epochs", "5"};
+        QCOMPARE(twb.run(training(five + QStringList{"--export-weights", "alone.safetensors", "--report",
+                                                     "alone.json"}))
+                     .exit,
+                 0);
+        const auto alone = weightsIn(twb, "alone.safetensors");
+        for (int n = 1; n <= 4; ++n) {
+            Job job(twb, mpi, n,
+                    training(five + QStringList{"--export-weights", "w.safetensors", "--report", "r.json"}));
+            const Ended ended = job.wait();
+            QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+            QCOMPARE(ended.out.count("\nepoch") + 1, 5); // only rank 0 prints
+            const double far = farthest(weightsIn(twb, "w.safetensors"), alone);
+            QVERIFY2(far <= 1e-12, qPrintable(QString("%1 ranks: %2").arg(n).arg(far)));
+            const auto report = twb.json("r.json");
+            QCOMPARE(report.at("status"), "finished");
+            QCOMPARE(report.at("losses").size(), 50U);
+            for (std::size_t i = 0; i < 50; ++i)
+                QVERIFY(std::abs(report["losses"][i].get<double>() -
+                                 twb.json("alone.json")["losses"][i].get<double>()) <= 1e-12);
+            QCOMPARE(report.contains("ranks"), n > 1);
+            if (n == 1) continue;
+            QCOMPARE(report["ranks"]["size"], n);
+            std::uint64_t sums = 0;
+            for (const auto& call : report["ranks"]["calls"])
+                if (call["label"] == "sum of gradients 1") sums = call["bytes"];
+            QCOMPARE(sums, 50U * 27 * 8);
+            for (int r = 1; r < n; ++r)
+                QVERIFY(twb.read(QString("net.ranks/rank%1.log").arg(r)).contains("epoch 5/5"));
+        }
+    }
+
+    void aTrainingResumesWithAnotherNumberOfRanks_data() { launchers(); }
+    void aTrainingResumesWithAnotherNumberOfRanks() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        QCOMPARE(twb.run(training({"--epochs", "6", "--export-weights", "alone.safetensors"})).exit, 0);
+        const Ended first = Job(twb, mpi, 3, training({"--epochs", "2", "--checkpoint", "c"})).wait();
+        QVERIFY2(first.exit == 0, qPrintable(first.err));
+        const Ended second = Job(twb, mpi, 2,
+                                 training({"--epochs", "6", "--checkpoint", "c", "--resume",
+                                           "--export-weights", "w.safetensors"}))
+                                 .wait();
+        QVERIFY2(second.exit == 0, qPrintable(second.err));
+        QVERIFY(second.err.contains("resumed from epoch 3, step 20"));
+        QVERIFY(farthest(weightsIn(twb, "w.safetensors"), weightsIn(twb, "alone.safetensors")) <= 1e-12);
+    }
+
+    void differentGraphsEndWith3_data() { launchers(); }
+    void differentGraphsEndWith3() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const QStringList one{"-n", "1", Program::path()};
+        const Ended ended = Job(twb, mpi,
+                                one + training({"--epochs", "2"}) + QStringList{":"} + one +
+                                    training({"--epochs", "2", "--batch", "8"}))
+                                .wait();
+        QCOMPARE(ended.exit, 3);
+        QVERIFY2(ended.err.contains("rank 1 would not run the same graph as rank 0: ") &&
+                     ended.err.contains("Batches \"data\" of rank 0 is the first that differs"),
+                 qPrintable(ended.err));
+    }
+
+    /// The launcher of one implementation and the library of the other: each process would be alone.
+    void theLauncherOfAnotherImplementationIsRefused_data() { launchers(); }
+    void theLauncherOfAnotherImplementationIsRefused() {
+        TWB_NEED_MPI;
+        if (mpiLaunchers().size() < 2) QSKIP("this test needs Open MPI and MPICH");
+        const Program twb = prepared();
+        const QString other = mpi.id == "mpich" ? "openmpi" : "mpich";
+        const Ended ended = Job(twb, mpi, 2, training({"--epochs", "2"}), {{"TWB_MPI", other}}).wait();
+        QCOMPARE(ended.exit, 5);
+        QVERIFY2(ended.err.contains("has started 2 ranks, but ") && ended.err.contains(" finds 1: "),
+                 qPrintable(ended.err));
+    }
+
+    void aMissingPluginIsNamed_data() { launchers(); }
+    void aMissingPluginIsNamed() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const Ended ended =
+            Job(twb, mpi, 2, training({"--epochs", "2"}), {{"TWB_MPI", "/nowhere/plugin.so"}}).wait();
+        QCOMPARE(ended.exit, 5);
+        QVERIFY2(ended.err.contains("MPI plugin not found: /nowhere/plugin.so"), qPrintable(ended.err));
+    }
+
+    void anErrorOfOneRankEndsTheJob_data() { launchers(); }
+    void anErrorOfOneRankEndsTheJob() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const QStringList one{"-n", "1", Program::path()};
+        Job job(twb, mpi,
+                one + training({"--epochs", "9"}) + QStringList{":"} + one +
+                    training({"--epochs", "9", "--set", "data.path=no.npy"}));
+        const Ended ended = job.wait();
+        QVERIFY2(ended.exit > 0 && ended.exit != 130, qPrintable(QString::number(ended.exit)));
+        QVERIFY2(ended.err.contains("twb: rank 1 failed: ") && ended.err.contains("no.npy"),
+                 qPrintable(ended.err));
+        QVERIFY(isEmptyWithin(twb.file(""), 5000));
+    }
+
+    void aKilledRankEndsTheJob_data() { launchers(); }
+    void aKilledRankEndsTheJob() {
+        TWB_NEED_MPI;
+        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
+        for (int round = 0; round < rounds(); ++round) {
+            const Program twb = prepared();
+            Job job(twb, mpi, 3,
+                    training({"--epochs", "1000000", "--quiet", "--checkpoint", "c", "--every", "5",
+                              "--report", "r.json"}));
+            QVERIFY(waitFor([&] { return twb.exists("c/checkpoint.json"); }));
+            QTest::qWait(static_cast<int>(random() % 700));
+            const int victim = static_cast<int>(random() % 3);
+            const pid_t pid = job.process(victim);
+            QVERIFY(pid > 0);
+            QElapsedTimer timer;
+            timer.start();
+            QCOMPARE(::kill(pid, SIGKILL), 0);
+            const Ended ended = job.wait(20000);
+            QVERIFY2(timer.elapsed() < 5000, qPrintable(QString::number(timer.elapsed())));
+            QVERIFY2(ended.exit != 0, qPrintable(ended.err));
+            const QString wanted =
+                QString("twb: rank %1 of 3 was killed or has ended early (process %2)").arg(victim).arg(pid);
+            QVERIFY2(ended.err.contains(wanted) && ended.err.contains("its last step was \""),
+                     qPrintable(ended.err));
+            QVERIFY(isEmptyWithin(twb.file(""), 5000));
+            QVERIFY(loadCheckpoint(twb.fsPath("c")).place.steps >= 5);
+            const auto report = twb.json("r.json");
+            QVERIFY2(report.is_object(), qPrintable(ended.err));
+            QCOMPARE(report.at("status"), "failed");
+            QVERIFY(report.at("error").get<std::string>().starts_with(
+                QString("rank %1").arg(victim).toStdString()));
+        }
+    }
+
+    void aStoppedRankEndsTheJob_data() { launchers(); }
+    void aStoppedRankEndsTheJob() {
+        TWB_NEED_MPI;
+        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()) + 1);
+        for (int round = 0; round < rounds(); ++round) {
+            const Program twb = prepared();
+            Job job(twb, mpi, 3,
+                    training({"--epochs", "1000000", "--quiet", "--checkpoint", "c", "--every", "5",
+                              "--report", "r.json"}),
+                    {{"TWB_STALL_SECONDS", "3"}});
+            QVERIFY(waitFor([&] { return twb.exists("c/checkpoint.json"); }));
+            QTest::qWait(static_cast<int>(random() % 700));
+            const int victim = static_cast<int>(random() % 3);
+            const pid_t pid = job.process(victim);
+            QVERIFY(pid > 0);
+            QElapsedTimer timer;
+            timer.start();
+            QCOMPARE(::kill(pid, SIGSTOP), 0);
+            const Ended ended = job.wait(30000);
+            const qint64 took = timer.elapsed();
+            ::kill(pid, SIGCONT);
+            QVERIFY2(took > 2000 && took < 3000 + 9000, qPrintable(QString::number(took)));
+            QVERIFY2(ended.exit != 0, qPrintable(ended.err));
+            QVERIFY2(ended.err.contains(QString("twb: rank %1 has not answered for 3 s").arg(victim)),
+                     qPrintable(ended.err));
+            QVERIFY(isEmptyWithin(twb.file(""), 5000));
+            QVERIFY(loadCheckpoint(twb.fsPath("c")).place.steps >= 5);
+            QCOMPARE(twb.json("r.json").at("status"), "failed");
+        }
+    }
+
+    void graphsOverRanksRun_data() { launchers(); }
+    void graphsOverRanksRun() {
+        TWB_NEED_MPI;
+        Program twb;
+        GraphMaker maker;
+        const NodeId a = maker.node("Full", "a", "cpu", {{"shape", Integers{4}}, {"value", 1.5}});
+        const NodeId all = maker.node("AllGather", "all", "cpu", {}, {a});
+        const NodeId sum = maker.node("AllReduce", "sum", "cpu", {}, {all});
+        const NodeId part = maker.node("ReduceScatter", "part", "cpu", {}, {sum});
+        const NodeId moved = maker.node("SendReceive", "moved", "cpu",
+                                        {{"source", std::int64_t{1}}, {"target", std::int64_t{0}}}, {part});
+        const NodeId met = maker.node("Barrier", "met", "cpu", {}, {moved});
+        maker.node("Probe", "seen", "cpu", {}, {met});
+        twb.save("g.twb", maker);
+        Job job(twb, mpi, 2,
+                {"run", "g.twb", "--iterations", "3", "--report", "r.json", "--output", "met=out.npy"});
+        const Ended ended = job.wait();
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QCOMPARE(twb.tensor("out.npy"), std::vector<double>(4, 6)); // 1.5, summed twice over two ranks
+        QVERIFY(ended.out.contains("Ranks"));
+        const auto report = twb.json("r.json");
+        std::map<std::string, std::pair<int, int>> rows;
+        for (const auto& row : report.at("transfers")) {
+            QCOMPARE(row["kind"], "collective");
+            rows[row["label"]] = {row["count"], row["bytes"]};
+        }
+        const std::map<std::string, std::pair<int, int>> wanted{
+            {"all", {3, 96}}, {"sum", {3, 96}}, {"part", {3, 96}}, {"moved", {3, 48}}, {"met", {3, 0}}};
+        QCOMPARE(rows, wanted);
+        QCOMPARE(report["ranks"]["size"], 2);
+        QVERIFY(QString::fromStdString(report["ranks"]["world"])
+                    .contains(mpi.id == "mpich" ? "MPICH" : "Open MPI"));
+    }
+
+    /// A stand-in between the program and MPI counts what passes.
+    void theReportCountsWhatMpiGets_data() { launchers(); }
+    void theReportCountsWhatMpiGets() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const QString counter =
+            QStringLiteral(TWB_BINARY_DIR "/lib/libtwb_test_mpi_counter_%1.so").arg(mpi.id);
+        Job job(twb, mpi, 3, training({"--epochs", "4", "--report", "r.json"}),
+                {{"LD_PRELOAD", counter}, {"TWB_MPI_COUNTS", twb.file("counts")}});
+        const Ended ended = job.wait();
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        using Counts = std::map<QString, std::pair<qlonglong, qlonglong>>;
+        Counts counted;
+        for (const QString& line : QString::fromUtf8(twb.read("counts.0")).split('\n', Qt::SkipEmptyParts)) {
+            const QStringList words = line.split(' ');
+            if (words[1] != "0") counted[words[0]] = {words[1].toLongLong(), words[2].toLongLong()};
+        }
+        Counts reported;
+        const auto report = twb.json("r.json");
+        for (const auto& call : report.at("ranks").at("calls")) {
+            const QString kind = QString::fromStdString(call["kind"]);
+            if (kind == "Barrier") continue;
+            reported[kind].first += call["count"].get<qlonglong>();
+            reported[kind].second += call["bytes"].get<qlonglong>();
+        }
+        QVERIFY(counted["AllReduce"].first >= 40);
+        QCOMPARE(reported, counted);
+    }
+
+    /// A rank that another library ends with exit code 0: the report says so, whatever the launcher returns.
+    void aRankThatLeavesFailsTheRun_data() { launchers(); }
+    void aRankThatLeavesFailsTheRun() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const QString counter =
+            QStringLiteral(TWB_BINARY_DIR "/lib/libtwb_test_mpi_counter_%1.so").arg(mpi.id);
+        Job job(twb, mpi, 3, training({"--epochs", "1000", "--quiet", "--report", "r.json"}),
+                {{"LD_PRELOAD", counter}, {"TWB_MPI_LEAVE", "1:150"}});
+        const Ended ended = job.wait(30000);
+        QVERIFY2(ended.err.contains("twb: rank 1 of 3 was killed or has ended early"), qPrintable(ended.err));
+        QVERIFY(isEmptyWithin(twb.file(""), 5000));
+        QCOMPARE(twb.json("r.json").at("status"), "failed");
+        QVERIFY(twb.json("r.json").at("error").get<std::string>().starts_with("rank 1 "));
+    }
+
+    /// A sweep of which a rank is killed twice: each run has one result.
+    void aBatchRunsEachMemberOnce_data() { launchers(); }
+    void aBatchRunsEachMemberOnce() {
+        TWB_NEED_MPI;
+        const int members = rounds() > 1 ? 300 : 60;
+        const Program twb;
+        twb.save("g.twb", smallGraph());
+        QStringList values;
+        for (int i = 0; i < members; ++i) values << QString::number(i);
+        const QStringList batch{"batch",    "g.twb", "--set", "factor.value=" + values.join(','),
+                                "--report", "out"};
+        std::map<QString, QDateTime> before;
+        const auto reports = [&] { return QDir(twb.file("out")).entryList({"g*.json"}); };
+        const auto areKept = [&] {
+            return std::ranges::all_of(before, [&](const auto& known) {
+                return QFileInfo(twb.file("out/" + known.first)).lastModified() == known.second;
+            });
+        };
+        // The launcher of Open MPI lets the other ranks go on, since a batch is no MPI program.
+        for (int kill = 0; kill < 2 && static_cast<int>(before.size()) < members; ++kill) {
+            Job job(twb, mpi, 3, batch);
+            const auto known = static_cast<int>(reports().size());
+            QVERIFY(waitFor([&] { return reports().size() >= known + members / 10; }));
+            const pid_t pid = job.process(1 + kill);
+            QVERIFY(pid > 0);
+            ::kill(pid, SIGKILL);
+            QVERIFY(job.wait(30000).exit != 0);
+            QVERIFY(isEmptyWithin(twb.file(""), 5000));
+            QVERIFY(areKept());
+            for (const QString& name : reports())
+                before[name] = QFileInfo(twb.file("out/" + name)).lastModified();
+        }
+        const Ended last = Job(twb, mpi, 3, batch).wait(300000);
+        QVERIFY2(last.exit == 0, qPrintable(last.err));
+        QVERIFY(areKept());
+        QCOMPARE(last.out.count("run  "), 1); // one summary
+        const auto summary = twb.json("out/summary.json");
+        QCOMPARE(summary.at("count"), members);
+        QCOMPARE(summary.at("failed"), 0);
+        std::set<std::string> names;
+        std::set<double> results;
+        int skipped = 0;
+        for (const auto& run : summary.at("runs")) {
+            names.insert(run["name"]);
+            results.insert(run["probes"].empty() ? -1 : 0);
+            skipped += run["skipped"].get<bool>() ? 1 : 0;
+        }
+        QCOMPARE(static_cast<int>(names.size()), members);
+        QCOMPARE(skipped, static_cast<int>(before.size()));
+        QCOMPARE(static_cast<int>(reports().size()), members);
+        QCOMPARE(QDir(twb.file("out")).entryList({"*.part"}), QStringList());
+    }
+
+    /// Without a launcher that ends the others, they take over the member of a killed rank.
+    void otherRanksTakeOverAMember() {
+        const Program twb;
+        twb.save("g.twb", longGraph());
+        std::vector<std::unique_ptr<QProcess>> ranks;
+        for (const char* rank : {"0", "1"}) {
+            QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+            for (const auto& [name, value] :
+                 {std::pair("PMI_SIZE", "2"), std::pair("PMI_RANK", rank), std::pair("MPI_LOCALNRANKS", "2"),
+                  std::pair("OMP_NUM_THREADS", "1")})
+                environment.insert(name, value);
+            ranks.push_back(std::make_unique<QProcess>());
+            ranks.back()->setProcessEnvironment(environment);
+            ranks.back()->setWorkingDirectory(twb.file(""));
+            ranks.back()->start(Program::path(), {"batch", "g.twb", "--set", "a.seed=1,2,3,4,5,6",
+                                                  "--iterations", "60", "--report", "out"});
+        }
+        QVERIFY(waitFor([&] {
+            return !QDir(twb.file("out")).entryList({"*.rank1.part", "*.log"}).isEmpty();
+        }));
+        QTest::qWait(200);
+        ranks[1]->kill();
+        QVERIFY(ranks[1]->waitForFinished());
+        const Ended ended = Program::wait(*ranks[0], 120000);
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QCOMPARE(twb.json("out/summary.json").at("count"), 6);
+        QCOMPARE(twb.json("out/summary.json").at("failed"), 0);
+        QVERIFY2(ended.out.contains("6 runs: 6 finished now, 0 finished earlier, 0 failed"),
+                 qPrintable(ended.out));
+        QCOMPARE(QDir(twb.file("out")).entryList({"*.part"}), QStringList());
+    }
+
+    void aBatchOnRanksNeedsAFolder_data() { launchers(); }
+    void aBatchOnRanksNeedsAFolder() {
+        TWB_NEED_MPI;
+        const Program twb;
+        twb.save("g.twb", smallGraph());
+        const Ended ended = Job(twb, mpi, 2, {"batch", "g.twb"}).wait();
+        QCOMPARE(ended.exit, 2);
+        QVERIFY(ended.err.contains("a batch on 2 ranks needs --report DIR"));
+    }
+
+    void aSimulatedWorldIsAWhatIf() {
+        const Program twb = prepared();
+        QCOMPARE(twb.run(training({"--save-graph", "t.twb"})).exit, 0);
+        const Ended ended = twb.run({"run", "t.twb", "--world", "simulated:4:25gbe", "--report", "r.json"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        const auto report = twb.json("r.json");
+        QCOMPARE(report.at("clock"), "modelled");
+        QCOMPARE(report["ranks"]["modelled"], true);
+        bool isSeen = false;
+        for (const auto& row : report.at("transfers")) {
+            if (row["label"] != "sum of gradients 1") continue;
+            isSeen = true;
+            QCOMPARE(row["modelled"], true);
+            QCOMPARE(row["bytes"], 27 * 8);
+            QVERIFY(std::abs(row["median_ms"].get<double>() - row["predicted_ms"].get<double>()) < 1e-5);
+        }
+        QVERIFY(isSeen);
+        QCOMPARE(twb.run({"run", "t.twb", "--world", "four"}).exit, 2);
+    }
+};
+
+TWB_TEST_MAIN(TestRanks)
+#include "test_ranks.moc"
