@@ -25,8 +25,7 @@ namespace {
 constexpr int kLeast = 480;
 constexpr int kMost = 8192;
 
-QString tr(const char* text) { return QCoreApplication::translate("WindowScreenshot", text); }
-
+/// English in every language: scripts read it.
 void say(const QString& sentence) { std::fprintf(stderr, "tensor-workbench: %s\n", qPrintable(sentence)); }
 
 /// Processes posted events: layouts, the canvas' first fit, queued replots.
@@ -81,7 +80,7 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
 
 bool WindowScreenshot::save(MainWindow& window) const {
     if (window.grab().save(toQt(m_options.screenshot), "PNG")) return true;
-    say(tr("%1 cannot be written").arg(toQt(m_options.screenshot)));
+    say(QStringLiteral("%1 cannot be written").arg(toQt(m_options.screenshot)));
     return false;
 }
 
@@ -108,7 +107,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
         return save(window) ? ExitCode::fine : ExitCode::fileError;
     }
     if (!m_options.tab.empty() && !window.bottom().showPage(toQt(m_options.tab))) {
-        say(tr("unknown panel %1; the panels are %2")
+        say(QStringLiteral("unknown panel %1; the panels are %2")
                 .arg(toQt(m_options.tab), window.bottom().keys().join(QStringLiteral(", "))));
         return ExitCode::wrongUsage;
     }
@@ -116,7 +115,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     ExitCode exit = ExitCode::fine;
     if (m_options.iterations) exit = run(window, file);
     if (!m_options.select.empty() && !window.selectNode(toQt(m_options.select))) {
-        say(tr("%1 must be the name of exactly one node").arg(toQt(m_options.select)));
+        say(QStringLiteral("%1 must be the name of exactly one node").arg(toQt(m_options.select)));
         return ExitCode::wrongUsage;
     }
     settle();

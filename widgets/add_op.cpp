@@ -7,9 +7,8 @@
 #include "graph/port_fit.h"
 #include "graph/routes.h"
 #include "ops/op_table.h"
+#include "widgets/edit_title.h"
 #include "widgets/palette/own_modules.h"
-
-#include <fmt/format.h>
 
 namespace twb {
 namespace {
@@ -52,7 +51,10 @@ std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what) {
         return pasted;
     }
     if (!findOp(name))
-        throw Error(ErrorCode::badGraph, "there is no op " + name + "; choose an op from the palette");
+        throw Error(ErrorCode::badGraph,
+                    QCoreApplication::translate("AddOp", "There is no op %1. Choose an op from the palette.")
+                        .arg(what.op)
+                        .toStdString());
     Node node;
     node.op = name;
     node.name = builder.graph().uniqueName(lowered(name));
@@ -85,7 +87,7 @@ bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire) {
 }
 
 Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added) {
-    DeltaBuilder builder(graph, "Add " + what.op.toStdString());
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Add %1"), what.op.toStdString()));
     const std::vector<NodeId> nodes = add(builder, what);
     if (added) *added = nodes;
     return builder.take();
@@ -96,8 +98,9 @@ Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, c
     const Node* holder = graph.find(wire.port.node);
     if (!holder) return addOp(graph, what, added);
     const std::string name = what.op.toStdString();
-    DeltaBuilder builder(graph, "Add " + name + (wire.heldBy == PortSide::output ? " after " : " before ") +
-                                    holder->name);
+    DeltaBuilder builder(graph, editTitle(wire.heldBy == PortSide::output ? EditTitle::tr("Add %1 after %2")
+                                                                          : EditTitle::tr("Add %1 before %2"),
+                                          name, holder->name));
     const std::vector<NodeId> nodes = add(builder, what);
     const DTypeSet types = typesOf(analysis, wire);
     if (wire.heldBy == PortSide::output) {
@@ -110,9 +113,9 @@ Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, c
 }
 
 Delta addOpInto(const Graph& graph, const NewOp& what, const Splice& splice, std::vector<NodeId>* added) {
-    DeltaBuilder builder(graph, fmt::format("Insert {} between {} and {}", what.op.toStdString(),
-                                            graph.find(splice.wire.from.node)->name,
-                                            graph.find(splice.wire.to.node)->name));
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Insert %1 between %2 and %3"), what.op.toStdString(),
+                                          graph.find(splice.wire.from.node)->name,
+                                          graph.find(splice.wire.to.node)->name));
     const std::vector<NodeId> nodes = add(builder, what);
     const auto [in, out] = edgesOf(splice, nodes);
     putInto(builder, splice.wire, in.to, out.from);

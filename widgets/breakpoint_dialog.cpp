@@ -55,7 +55,7 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
     m_limit->setAccessibleName(tr("Number to compare with"));
     m_limit->setFont(twb::font(TextRole::figure));
     m_limit->setFixedWidth(kLimitWidth);
-    m_limit->setText(QLocale::c().toString(start.limit, 'g', QLocale::FloatingPointShortest));
+    m_limit->setText(localized(QString::number(start.limit, 'g', QLocale::FloatingPointShortest)));
     m_limit->selectAll();
 
     auto* sentence = makeLabel(
@@ -88,9 +88,8 @@ BreakpointDialog::BreakpointDialog(const QString& node, const Breakpoint& start,
 }
 
 std::optional<double> BreakpointDialog::limit() const {
-    bool ok = false;
-    const double value = QLocale::c().toDouble(m_limit->text().trimmed(), &ok);
-    return ok && std::isfinite(value) ? std::optional(value) : std::nullopt;
+    const std::optional<double> value = typedNumber(m_limit->text());
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 void BreakpointDialog::refresh() { m_buttons->button(QDialogButtonBox::Ok)->setEnabled(limit().has_value()); }

@@ -1,5 +1,6 @@
 #include "widgets/breakpoint_edits.h"
 
+#include "widgets/edit_title.h"
 #include "widgets/text.h"
 
 #include <QCoreApplication>
@@ -11,16 +12,18 @@
 namespace twb {
 namespace {
 
-constexpr const char* kRemove = "Remove breakpoint of ";
-constexpr const char* kEnable = "Enable breakpoint of ";
-constexpr const char* kDisable = "Disable breakpoint of ";
-
 /// Context for translations.
 struct Words {
     Q_DECLARE_TR_FUNCTIONS(Breakpoint)
 };
 
-Delta changed(const Graph& graph, const std::set<NodeId>& nodes, const std::string& verb,
+QString removing() { return EditTitle::tr("Remove breakpoint of %1"); }
+QString enabling(bool enabled) {
+    return enabled ? EditTitle::tr("Enable breakpoint of %1") : EditTitle::tr("Disable breakpoint of %1");
+}
+
+/// `title` has a placeholder for the nodes.
+Delta changed(const Graph& graph, const std::set<NodeId>& nodes, const QString& title,
               const std::function<void(Node&)>& change) {
     Delta delta;
     for (const NodeId id : nodes) {
@@ -30,30 +33,30 @@ Delta changed(const Graph& graph, const std::set<NodeId>& nodes, const std::stri
         change(after);
         if (after != *before) delta.nodes.push_back({*before, std::move(after)});
     }
-    delta.title = verb + (delta.nodes.size() == 1 ? delta.nodes.front().after->name
-                                                  : std::to_string(delta.nodes.size()) + " nodes");
+    delta.title = editTitle(title, delta.nodes.size() == 1 ? delta.nodes.front().after->name
+                                                           : nodeCount(delta.nodes.size()));
     return delta;
 }
 
-std::string verbOf(const Breakpoint& breakpoint) {
+QString adding(const Breakpoint& breakpoint) {
     switch (breakpoint.kind) {
     case Breakpoint::Kind::before:
-        return "Pause before ";
+        return EditTitle::tr("Pause before %1");
     case Breakpoint::Kind::after:
-        return "Pause after ";
+        return EditTitle::tr("Pause after %1");
     case Breakpoint::Kind::nanOrInf:
-        return "Pause on NaN or inf of ";
+        return EditTitle::tr("Pause on NaN or inf of %1");
     case Breakpoint::Kind::input:
     case Breakpoint::Kind::condition:
         break;
     }
-    return "Pause on a condition of ";
+    return EditTitle::tr("Pause on a condition of %1");
 }
 
 } // namespace
 
 Delta addBreakpoint(const Graph& graph, const std::set<NodeId>& nodes, const Breakpoint& breakpoint) {
-    return changed(graph, nodes, verbOf(breakpoint), [&](Node& node) { put(node.breakpoints, breakpoint); });
+    return changed(graph, nodes, adding(breakpoint), [&](Node& node) { put(node.breakpoints, breakpoint); });
 }
 
 Delta toggleBreakpoint(const Graph& graph, const std::set<NodeId>& nodes, const Breakpoint& breakpoint) {
@@ -62,14 +65,12 @@ Delta toggleBreakpoint(const Graph& graph, const std::set<NodeId>& nodes, const 
         return node && hasBreakpoint(*node, breakpoint);
     });
     if (!all) return addBreakpoint(graph, nodes, breakpoint);
-    return changed(graph, nodes, kRemove, [&](Node& node) { take(node.breakpoints, breakpoint); });
+    return changed(graph, nodes, removing(), [&](Node& node) { take(node.breakpoints, breakpoint); });
 }
 
 Delta changeBreakpoint(const Graph& graph, const NodeBreakpoint& before, const Breakpoint& after) {
-    const std::string verb = !before.breakpoint.isSameStop(after) ? verbOf(after)
-                             : after.enabled                      ? kEnable
-                                                                  : kDisable;
-    return changed(graph, {before.node}, verb, [&](Node& node) {
+    const QString title = before.breakpoint.isSameStop(after) ? enabling(after.enabled) : adding(after);
+    return changed(graph, {before.node}, title, [&](Node& node) {
         take(node.breakpoints, before.breakpoint);
         put(node.breakpoints, after);
     });
@@ -82,13 +83,13 @@ Delta removeBreakpoints(const Graph& graph, const std::vector<NodeBreakpoint>& b
         nodes.insert(one.node);
         byNode[one.node].push_back(one.breakpoint);
     }
-    return changed(graph, nodes, kRemove, [&](Node& node) {
+    return changed(graph, nodes, removing(), [&](Node& node) {
         for (const Breakpoint& one : byNode[node.id]) take(node.breakpoints, one);
     });
 }
 
 Delta enableBreakpoints(const Graph& graph, const std::set<NodeId>& nodes, bool enabled) {
-    return changed(graph, nodes, enabled ? kEnable : kDisable, [&](Node& node) {
+    return changed(graph, nodes, enabling(enabled), [&](Node& node) {
         for (Breakpoint& one : node.breakpoints)
             one.enabled = enabled; // `enabled` is the last key of their order
     });
@@ -116,7 +117,7 @@ bool hasBreakpoint(const Node& node, const Breakpoint& breakpoint) {
 QString breakpointText(const Breakpoint& breakpoint) {
     const QString condition = QStringLiteral("%1 %2").arg(
         toQt(name(breakpoint.relation)),
-        QLocale::c().toString(breakpoint.limit, 'g', QLocale::FloatingPointShortest));
+        localized(QString::number(breakpoint.limit, 'g', QLocale::FloatingPointShortest)));
     const QString statistic = toQt(name(breakpoint.statistic));
     switch (breakpoint.kind) {
     case Breakpoint::Kind::before:

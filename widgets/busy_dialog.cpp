@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 
+#include <QCoreApplication>
 #include <QDeadlineTimer>
 #include <QEventLoop>
 #include <QProgressBar>
@@ -20,6 +21,8 @@ constexpr int kMoment = 120; ///< ms; shorter work shows no dialog, which would 
 
 /// The dialog of running work. Only its button, if it has one, closes it.
 class BusyDialog : public QProgressDialog {
+    Q_DECLARE_TR_FUNCTIONS(BusyDialog)
+
 public:
     BusyDialog(const QString& text, const QString& button, QWidget* parent)
         : QProgressDialog(text, button, 0, 0, parent), m_mayEnd(!button.isEmpty()) {

@@ -63,8 +63,12 @@ public:
         for (const Edge& edge : m_after.edges())
             if (m_before.sourceOf(edge.to) == edge.from) compareDots(edge);
         lanes();
-        count(m_before.notes(), m_after.notes(), Words::tr("note"), Words::tr("notes"));
-        count(m_before.frames(), m_after.frames(), Words::tr("module"), Words::tr("modules"));
+        count(
+            m_before.notes(), m_after.notes(),
+            {Words::tr("− 1 note"), Words::tr("− %1 notes"), Words::tr("+ 1 note"), Words::tr("+ %1 notes")});
+        count(m_before.frames(), m_after.frames(),
+              {Words::tr("− 1 module"), Words::tr("− %1 modules"), Words::tr("+ 1 module"),
+               Words::tr("+ %1 modules")});
         compareInfo();
         if (m_lines.isEmpty() && !(m_before == m_after))
             m_lines << Words::tr("Only positions on the canvas differ.");
@@ -143,14 +147,21 @@ private:
             m_lines << Words::tr("~ iterations %1 → %2").arg(grouped(was.iterations), grouped(is.iterations));
     }
 
-    template <class T>
-    void count(const Table<T>& before, const Table<T>& after, const QString& one, const QString& many) {
+    struct CountWords {
+        QString oneRemoved;
+        QString manyRemoved;
+        QString oneAdded;
+        QString manyAdded;
+    };
+
+    template <class T> void count(const Table<T>& before, const Table<T>& after, const CountWords& words) {
         const auto removed =
             std::count_if(before.begin(), before.end(), [&](const T& x) { return !after.find(x.id); });
         const auto added =
             std::count_if(after.begin(), after.end(), [&](const T& x) { return !before.find(x.id); });
-        if (removed > 0) m_lines << QStringLiteral("− %1 %2").arg(removed).arg(removed == 1 ? one : many);
-        if (added > 0) m_lines << QStringLiteral("+ %1 %2").arg(added).arg(added == 1 ? one : many);
+        if (removed > 0)
+            m_lines << (removed == 1 ? words.oneRemoved : words.manyRemoved.arg(grouped(removed)));
+        if (added > 0) m_lines << (added == 1 ? words.oneAdded : words.manyAdded.arg(grouped(added)));
     }
 
     const Graph& m_before;

@@ -7,9 +7,8 @@
 #include "graph/routes.h"
 #include "placement/fixes.h"
 #include "placement/lane_move.h"
+#include "widgets/edit_title.h"
 #include "widgets/wire_edits.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -32,20 +31,24 @@ LaneId appendLane(DeltaBuilder& builder, Device device) {
     return builder.addLane({LaneId::none, device, "", order, 0});
 }
 
-Delta changeOf(const Lane& before, Lane after, const std::string& what) {
+/// `title` has a placeholder for the lane.
+Delta changeOf(const Lane& before, Lane after, const QString& title) {
     Delta delta;
-    delta.title = what + before.device.toString();
+    delta.title = editTitle(title, before.device.toString());
     delta.lanes.push_back({before, std::move(after)});
     return delta;
 }
 
-std::string removalTitle(const Graph& graph, const Selection& selection) {
+auto removalTitle(const Graph& graph, const Selection& selection) {
     const std::size_t count = selection.nodes.size() + selection.notes.size() + selection.dots.size();
-    if (count == 0) return "Disconnect";
+    if (count == 0) return editTitle(EditTitle::tr("Disconnect"));
     if (count != 1)
-        return fmt::format("Delete {} {}", count, count == selection.dots.size() ? "dots" : "things");
-    if (!selection.nodes.empty()) return "Delete " + graph.find(*selection.nodes.begin())->name;
-    return selection.notes.empty() ? "Delete dot" : "Delete note";
+        return editTitle(count == selection.dots.size() ? EditTitle::tr("Delete %1 dots")
+                                                        : EditTitle::tr("Delete %1 things"),
+                         std::to_string(count));
+    if (!selection.nodes.empty())
+        return editTitle(EditTitle::tr("Delete %1"), graph.find(*selection.nodes.begin())->name);
+    return editTitle(selection.notes.empty() ? EditTitle::tr("Delete dot") : EditTitle::tr("Delete note"));
 }
 
 /// The remaining dots of a lane go to another lane, or are removed if there is none.
@@ -113,14 +116,14 @@ QString copyText(const Graph& graph, const Selection& selection) {
 
 Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added) {
     const Fragment fragment = parseFragment(text.toStdString());
-    DeltaBuilder builder(graph, "Paste");
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Paste")));
     paste(builder, fragment, kBeside, fallbackLane, added);
     return builder.take();
 }
 
 Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added) {
     const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
-    DeltaBuilder builder(graph, "Duplicate");
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Duplicate")));
     paste(builder, copyOf(graph, nodesOf(graph, selection), notes), kBeside, LaneId::none, added);
     return builder.take();
 }
@@ -128,7 +131,7 @@ Delta duplicate(const Graph& graph, const Selection& selection, std::vector<Node
 Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::vector<NodeId>* added) {
     const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
     const Fragment fragment = copyOf(graph, nodesOf(graph, selection), notes);
-    DeltaBuilder builder(graph, "Duplicate with inputs");
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Duplicate with inputs")));
     std::vector<NodeId> copies;
     paste(builder, fragment, kBeside, LaneId::none, &copies);
     for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -145,7 +148,7 @@ Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::v
 Delta detach(const Graph& graph, const Selection& selection) {
     const std::vector<NodeId> nodes = nodesOf(graph, selection);
     const std::set<NodeId> isInside(nodes.begin(), nodes.end());
-    DeltaBuilder builder(graph, "Disconnect");
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Disconnect")));
     if (selection.edge && graph.sourceOf(selection.edge->to) == selection.edge->from)
         builder.disconnect(*selection.edge);
     for (const NodeId id : nodes) {
@@ -172,14 +175,14 @@ Delta removeSelection(const Graph& graph, const Selection& selection) {
 Delta sendToLane(const Graph& graph, const Selection& selection, LaneId lane) {
     const Lane* target = graph.find(lane);
     if (!target) return {};
-    DeltaBuilder builder(graph, "Send to " + target->device.toString());
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Send to %1"), target->device.toString()));
     sendTo(builder, selection.nodes, lane);
     return builder.take();
 }
 
 Delta sendToNewLane(const Graph& graph, const Selection& selection, Device device) {
     if (selection.nodes.empty()) return {};
-    DeltaBuilder builder(graph, "Send to " + device.toString());
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Send to %1"), device.toString()));
     sendTo(builder, selection.nodes, appendLane(builder, device));
     return builder.take();
 }
@@ -203,7 +206,7 @@ Delta insertTo(const Graph& graph, const Selection& selection) {
         fix.device = device;
         fixes.push_back(fix);
     }
-    return fixes.empty() ? Delta() : toDelta(graph, fixes, "Insert To");
+    return fixes.empty() ? Delta() : toDelta(graph, fixes, editTitle(EditTitle::tr("Insert To")));
 }
 
 Delta toggleDisabled(const Graph& graph, const Selection& selection) {
@@ -216,14 +219,14 @@ Delta toggleDisabled(const Graph& graph, const Selection& selection) {
         after.disabled = !enables;
         if (after != before) delta.nodes.push_back({before, std::move(after)});
     }
-    delta.title = (enables ? "Enable " : "Disable ") + (delta.nodes.size() == 1
-                                                            ? delta.nodes.front().after->name
-                                                            : std::to_string(delta.nodes.size()) + " nodes");
+    delta.title =
+        editTitle(enables ? EditTitle::tr("Enable %1") : EditTitle::tr("Disable %1"),
+                  delta.nodes.size() == 1 ? delta.nodes.front().after->name : nodeCount(delta.nodes.size()));
     return delta;
 }
 
 Delta addLane(const Graph& graph, Device device) {
-    DeltaBuilder builder(graph, "Add lane " + device.toString());
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Add lane %1"), device.toString()));
     appendLane(builder, device);
     return builder.take();
 }
@@ -234,7 +237,9 @@ Delta moveLane(const Graph& graph, LaneId lane, int steps) {
         std::find_if(lanes.begin(), lanes.end(), [lane](const Lane& l) { return l.id == lane; });
     const auto to = from - lanes.begin() + steps;
     if (from == lanes.end() || to < 0 || to >= std::ssize(lanes)) return {};
-    DeltaBuilder builder(graph, "Move lane " + from->device.toString() + (steps < 0 ? " up" : " down"));
+    DeltaBuilder builder(
+        graph, editTitle(steps < 0 ? EditTitle::tr("Move lane %1 up") : EditTitle::tr("Move lane %1 down"),
+                         from->device.toString()));
     const Lane moved = *from;
     lanes.erase(from);
     lanes.insert(lanes.begin() + to, moved);
@@ -251,7 +256,7 @@ Delta resizeLane(const Graph& graph, LaneId lane, double height) {
     if (!before || before->height == height) return {};
     Lane after = *before;
     after.height = height;
-    return changeOf(*before, std::move(after), "Resize lane ");
+    return changeOf(*before, std::move(after), EditTitle::tr("Resize lane %1"));
 }
 
 Delta collapseLane(const Graph& graph, LaneId lane, bool collapsed) {
@@ -259,7 +264,8 @@ Delta collapseLane(const Graph& graph, LaneId lane, bool collapsed) {
     if (!before || before->collapsed == collapsed) return {};
     Lane after = *before;
     after.collapsed = collapsed;
-    return changeOf(*before, std::move(after), collapsed ? "Collapse lane " : "Expand lane ");
+    return changeOf(*before, std::move(after),
+                    collapsed ? EditTitle::tr("Collapse lane %1") : EditTitle::tr("Expand lane %1"));
 }
 
 void openLanesOf(const Graph& graph, Delta& delta) {
@@ -278,7 +284,7 @@ Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {
     std::set<NodeId> standing;
     for (const Node& node : graph.nodes())
         if (node.lane == lane) standing.insert(node.id);
-    DeltaBuilder builder(graph, "Remove lane " + gone->device.toString());
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Remove lane %1"), gone->device.toString()));
     if (target == LaneId::none) {
         for (const NodeId id : standing) builder.removeNode(id);
     } else {
@@ -313,7 +319,7 @@ Device nextGpu(const Graph& graph) {
 }
 
 Delta addNote(const Graph& graph, LaneId lane, Position position, const QString& text) {
-    DeltaBuilder builder(graph, "Add note");
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Add note")));
     Note note;
     note.text = text.toStdString();
     note.lane = lane;

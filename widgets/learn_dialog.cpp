@@ -21,8 +21,17 @@ namespace {
 
 constexpr int kWidth = 520;
 
+/// Accepts a point in every locale, besides the locale's decimal separator.
+class NumberBox : public QDoubleSpinBox {
+public:
+    QValidator::State validate(QString& text, int& position) const override {
+        text.replace(QLatin1Char('.'), locale().decimalPoint());
+        return QDoubleSpinBox::validate(text, position);
+    }
+};
+
 QDoubleSpinBox* numberBox(double least, double most, double value, int decimals) {
-    auto* box = new QDoubleSpinBox;
+    auto* box = new NumberBox;
     box->setDecimals(decimals);
     box->setRange(least, most);
     box->setValue(value);
@@ -68,7 +77,8 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     }
     std::ranges::sort(losses);
     for (const auto& [order, id] : losses)
-        m_loss->addItem(tr("%1 (%2)").arg(toQt(graph.find(id)->name), toQt(graph.find(id)->op)), keyOf(id));
+        m_loss->addItem(QStringLiteral("%1 (%2)").arg(toQt(graph.find(id)->name), toQt(graph.find(id)->op)),
+                        keyOf(id));
     m_loss->setObjectName(QStringLiteral("loss"));
     m_parameters->setObjectName(QStringLiteral("parameters"));
     m_parameters->setAccessibleName(tr("Parameters"));
@@ -137,9 +147,10 @@ void LearnDialog::listParameters() {
     if (m_loss->count() > 0)
         for (const NodeId id : parametersOf(m_document.graph(), m_document.analysis(), loss())) {
             const auto& type = m_document.analysis().typeOf({id, 0});
-            auto* item = new QListWidgetItem(
-                tr("%1   %2").arg(toQt(m_document.graph().find(id)->name), toQt(type->toString())),
-                m_parameters);
+            auto* item =
+                new QListWidgetItem(QStringLiteral("%1   %2").arg(toQt(m_document.graph().find(id)->name),
+                                                                  toQt(type->toString())),
+                                    m_parameters);
             item->setData(Qt::UserRole, keyOf(id));
             item->setFlags(item->flags() | Qt::ItemIsUserCheckable);
             item->setCheckState(Qt::Checked);

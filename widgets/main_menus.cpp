@@ -63,16 +63,17 @@ void MainWindow::buildMenus() {
 void MainWindow::buildFileMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&File"));
     m_files->fillNew(menu);
-    twb::addAction(menu, tr("New &window"), QKeySequence(tr("Ctrl+Shift+N")),
+    twb::addAction(menu, tr("New &window"), QKeySequence(QStringLiteral("Ctrl+Shift+N")),
                    [this] { Q_EMIT windowRequested(); });
     m_files->fillOpen(menu);
-    twb::addAction(menu, tr("Start &page"), QKeySequence(tr("Ctrl+Alt+H")), [this] { showStartPage(); });
+    twb::addAction(menu, tr("Start &page"), QKeySequence(QStringLiteral("Ctrl+Alt+H")),
+                   [this] { showStartPage(); });
     menu.addSeparator();
     m_files->fillSave(menu);
     m_exports->fill(menu);
     menu.addSeparator();
-    twb::addAction(menu, tr("&Close window"), QKeySequence(tr("Ctrl+W")), [this] { close(); });
-    twb::addAction(menu, tr("&Quit"), QKeySequence(tr("Ctrl+Q")), [this] {
+    twb::addAction(menu, tr("&Close window"), QKeySequence(QStringLiteral("Ctrl+W")), [this] { close(); });
+    twb::addAction(menu, tr("&Quit"), QKeySequence(QStringLiteral("Ctrl+Q")), [this] {
         Q_EMIT quitRequested();
     })->setMenuRole(QAction::QuitRole);
 }
@@ -82,21 +83,22 @@ void MainWindow::buildEditMenu() {
     QAction* undo = m_document.undoStack().createUndoAction(this, tr("Undo"));
     makeEditable(*undo, QKeySequence::Undo);
     QAction* redo = m_document.undoStack().createRedoAction(this, tr("Redo"));
-    redo->setShortcuts({QKeySequence(tr("Ctrl+Shift+Z")), QKeySequence(tr("Ctrl+Y"))});
+    redo->setShortcuts(
+        {QKeySequence(QStringLiteral("Ctrl+Shift+Z")), QKeySequence(QStringLiteral("Ctrl+Y"))});
     menu.addActions({undo, redo});
     menu.addSeparator();
     m_edits->fill(menu);
-    m_rename = needSelection(
-        twb::addAction(menu, tr("&Rename"), QKeySequence(tr("F2")), [this] { m_inspector->editName(); }),
-        m_document);
+    m_rename = needSelection(twb::addAction(menu, tr("&Rename"), QKeySequence(QStringLiteral("F2")),
+                                            [this] { m_inspector->editName(); }),
+                             m_document);
     menu.addSeparator();
-    twb::addAction(menu, tr("Se&ttings…"), QKeySequence(tr("Ctrl+,")),
+    twb::addAction(menu, tr("Se&ttings…"), QKeySequence(QStringLiteral("Ctrl+,")),
                    [this] { editSettings(SettingsPage::general); });
     twb::addAction(menu, tr("&Find an op"), QKeySequence::Find, [this] {
         m_palette->show();
         m_palette->focusSearch();
     });
-    twb::addAction(menu, tr("&Search actions and nodes"), QKeySequence(tr("Ctrl+Shift+P")),
+    twb::addAction(menu, tr("&Search actions and nodes"), QKeySequence(QStringLiteral("Ctrl+Shift+P")),
                    [this] { m_find->ask(QuickFind::Scope::all); });
 }
 
@@ -113,21 +115,23 @@ void MainWindow::buildGraphMenu() {
     m_nodes->fillNodeActions(menu);
     m_adds->fillNote(menu);
     menu.addSeparator();
-    twb::addAction(menu, tr("S&implify"), QKeySequence(tr("Alt+Shift+I")), [this] { simplifyGraph(); })
+    twb::addAction(menu, tr("S&implify"), QKeySequence(QStringLiteral("Alt+Shift+I")),
+                   [this] { simplifyGraph(); })
         ->setToolTip(tr("Computes constants, removes nodes without effect, and replaces each group of "
                         "composed ops with one "
                         "op."));
     m_analysis->fill(*menu.addMenu(tr("A&nalyse")));
     m_learning->fill(*menu.addMenu(tr("&Training")));
     m_precision->fill(*menu.addMenu(tr("Pre&cision")));
-    twb::addAction(menu, tr("Apply first &fix"), QKeySequence(tr("Ctrl+.")),
+    twb::addAction(menu, tr("Apply first &fix"), QKeySequence(QStringLiteral("Ctrl+.")),
                    [this] { m_fixes->applyFirst(); });
     const auto step = [this](int by) {
         showProblems();
         m_problems->step(by);
     };
-    twb::addAction(menu, tr("Ne&xt problem"), QKeySequence(tr("F8")), [step] { step(1); });
-    twb::addAction(menu, tr("&Previous problem"), QKeySequence(tr("Shift+F8")), [step] { step(-1); });
+    twb::addAction(menu, tr("Ne&xt problem"), QKeySequence(QStringLiteral("F8")), [step] { step(1); });
+    twb::addAction(menu, tr("&Previous problem"), QKeySequence(QStringLiteral("Shift+F8")),
+                   [step] { step(-1); });
 }
 
 void MainWindow::buildRunMenu() {
@@ -156,12 +160,12 @@ void MainWindow::buildViewMenu() {
 
 void MainWindow::buildHelpMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Help"));
-    twb::addAction(menu, tr("&Manual"), QKeySequence(tr("F1")), [this] { showManual(); });
-    twb::addAction(menu, tr("&Keys…"), QKeySequence(tr("Ctrl+Shift+K")),
+    twb::addAction(menu, tr("&Manual"), QKeySequence(QStringLiteral("F1")), [this] { showManual(); });
+    twb::addAction(menu, tr("&Keys…"), QKeySequence(QStringLiteral("Ctrl+Shift+K")),
                    [this] { editSettings(SettingsPage::shortcuts); });
     menu.addAction(m_view->legend());
     menu.addSeparator();
-    twb::addAction(menu, tr("&About Tensor Workbench"), QKeySequence(tr("Ctrl+F1")),
+    twb::addAction(menu, tr("&About Tensor Workbench"), QKeySequence(QStringLiteral("Ctrl+F1")),
                    [this] { showAbout(m_document.devices(), this); });
 }
 

@@ -1,6 +1,7 @@
 #include "widgets/module_edits.h"
 
 #include "graph/folding.h"
+#include "widgets/edit_title.h"
 
 #include <algorithm>
 #include <limits>
@@ -37,7 +38,7 @@ void putIn(FrameId module, Delta& delta) {
 
 Delta makeModule(const Graph& graph, const Selection& selection) {
     if (selection.nodes.empty()) return {};
-    DeltaBuilder builder(graph, "Make module");
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Make module")));
     FrameId parent = graph.find(*selection.nodes.begin())->frame;
     for (const NodeId id : selection.nodes)
         if (graph.find(id)->frame != parent) parent = FrameId::none;
@@ -86,7 +87,7 @@ Delta renameModule(const Graph& graph, FrameId module, const QString& title) {
     Frame after = *before;
     after.title = title.trimmed().toStdString();
     if (after.title.empty() || after == *before) return {};
-    std::string step = "Rename module " + before->title + " to " + after.title;
+    std::string step = editTitle(EditTitle::tr("Rename module %1 to %2"), before->title, after.title);
     return changeOf(*before, std::move(after), std::move(step));
 }
 
@@ -95,7 +96,7 @@ Delta colorModule(const Graph& graph, FrameId module, FrameColor color) {
     if (!before || before->color == color) return {};
     Frame after = *before;
     after.color = color;
-    return changeOf(*before, std::move(after), "Colour module " + before->title);
+    return changeOf(*before, std::move(after), editTitle(EditTitle::tr("Colour module %1"), before->title));
 }
 
 Delta collapseModule(const Graph& graph, FrameId module) {
@@ -103,14 +104,14 @@ Delta collapseModule(const Graph& graph, FrameId module) {
     if (!before || before->collapsed) return {};
     Frame after = *before;
     after.collapsed = true;
-    return changeOf(*before, std::move(after), "Collapse module " + before->title);
+    return changeOf(*before, std::move(after), editTitle(EditTitle::tr("Collapse module %1"), before->title));
 }
 
 Delta dissolveModule(const Graph& graph, FrameId module) {
     const Frame* frame = graph.find(module);
     if (!frame || frame->owner != NodeId::none) return {};
     Delta delta;
-    delta.title = "Dissolve module " + frame->title;
+    delta.title = editTitle(EditTitle::tr("Dissolve module %1"), frame->title);
     for (const Node& node : graph.nodes()) {
         if (node.frame != module) continue;
         Node after = node;

@@ -8,24 +8,29 @@
 namespace twb {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("Price", text); }
+/// For translators.
+struct PriceWords {
+    Q_DECLARE_TR_FUNCTIONS(Price)
+};
 
 const QString kDot = QStringLiteral(" · ");
 
 } // namespace
 
-QString priceFigures(double bytes, double ns) { return toQt(formatBytes(bytes)) + kDot + toQt(formatMs(ns)); }
+QString priceFigures(double bytes, double ns) {
+    return localized(formatBytes(bytes)) + kDot + localized(formatMs(ns));
+}
 
 QString priceKind(bool predicted, bool modelled) {
-    if (predicted && modelled) return tr("predicted") + kDot + tr("modelled");
-    if (predicted) return tr("predicted");
-    return modelled ? tr("modelled") : QString();
+    if (predicted && modelled) return PriceWords::tr("predicted") + kDot + PriceWords::tr("modelled");
+    if (predicted) return PriceWords::tr("predicted");
+    return modelled ? PriceWords::tr("modelled") : QString();
 }
 
 QString priceText(const Price& price) {
     if (!price.isKnown) return {};
-    if (price.bytes == 0) return tr("no transfer in the iteration");
-    const QString kind = price.modelled ? tr("modelled") : tr("predicted");
+    if (price.bytes == 0) return PriceWords::tr("no transfer in the iteration");
+    const QString kind = price.modelled ? PriceWords::tr("modelled") : PriceWords::tr("predicted");
     return priceFigures(double(price.bytes), price.ns) + kDot + kind;
 }
 

@@ -29,10 +29,11 @@ QString OverlaidProfile::sentence() const {
             "%1: %3 of %4 steps and %5 of %6 transfers match ops of %2; the matched ops take %7 % of the "
             "profile's op time")
             .arg(QFileInfo(file).fileName(),
-                 overlay.device.empty() ? profiler : Words::tr("%1 (%2)").arg(profiler, toQt(overlay.device)),
+                 overlay.device.empty() ? profiler
+                                        : QStringLiteral("%1 (%2)").arg(profiler, toQt(overlay.device)),
                  grouped(qint64(overlay.matchedSteps())), grouped(qint64(overlay.steps)),
                  grouped(qint64(overlay.matchedTransfers)), grouped(qint64(overlay.transfers)))
-            .arg(QString::number(100 * share, 'f', 0));
+            .arg(fixed(100 * share, 0));
     return copiesWrongOperands ? Words::tr("%1; operands on the wrong device are treated as copied").arg(text)
                                : text;
 }
@@ -53,8 +54,10 @@ OverlaidProfile readOverlay(const RunRequest& request, const QString& file, cons
         out.copiesWrongOperands = true;
     }
     if (!out.analysis->mayRun())
-        throw Error(ErrorCode::badGraph,
-                    "The graph has problems, so its steps are not known. Fix the problems, then try again.");
+        throw Error(
+            ErrorCode::badGraph,
+            Words::tr("The graph has problems, so its steps are not known. Fix the problems, then try again.")
+                .toStdString());
     const auto plan =
         std::make_shared<Plan>(*compile(request.graph, *out.analysis, request.devices, request.files,
                                         {.revision = request.revision, .policy = policy, .fuse = false}));

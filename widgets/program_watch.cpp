@@ -88,7 +88,8 @@ void ProgramWatch::readSocket() {
         }
         m_rest.remove(0, begin);
         if (m_rest.size() > kLongestLine)
-            throw Error(ErrorCode::badFile, "The watched program sent a line of more than 1 MiB.");
+            throw Error(ErrorCode::badFile,
+                        tr("The watched program sent a line of more than 1 MiB.").toStdString());
         if (m_program->hasStarted()) show();
     } catch (const std::exception& error) {
         const QString reason = toQt(error.what());

@@ -136,7 +136,7 @@ Graph Recovery::read(const Left& left) const { return loadProject(toPath(file(le
 
 void Recovery::restore(const Left& left) {
     std::unique_ptr<QLockFile> lock = lockOf(file(left.name, ".lock"));
-    if (!lock) throw Error(ErrorCode::io, "another window has restored these changes");
+    if (!lock) throw Error(ErrorCode::io, tr("Another window has restored these changes.").toStdString());
     m_document.restore(read(left), left.path, left.folder);
     m_lock = std::move(lock);
     m_name = left.name;

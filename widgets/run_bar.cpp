@@ -8,7 +8,6 @@
 #include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
-#include <QLocale>
 #include <QMenu>
 #include <QPushButton>
 #include <QSignalBlocker>
@@ -89,7 +88,6 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_iterations->setAccessibleName(tr("Iterations"));
     m_iterations->setToolTip(tr("Sets the number of iterations per run."));
     m_iterations->setRange(1, kMostIterations);
-    m_iterations->setLocale(QLocale(QLocale::English));
     m_iterations->setGroupSeparatorShown(true);
     m_iterations->setKeyboardTracking(false);
     m_iterations->setFont(twb::font(TextRole::figure));

@@ -359,7 +359,7 @@ void RunController::finish(RunResult result) {
     readProbes([this](PortRef output) { return tensor(output); });
     log(failed ? Severity::error : Severity::note, m_sentence);
     for (const ProbeValue& probe : m_probes)
-        log(Severity::note, tr("%1 = %2").arg(toQt(probe.name), compact(probe.value)));
+        log(Severity::note, QStringLiteral("%1 = %2").arg(toQt(probe.name), compact(probe.value)));
 }
 
 void RunController::forget() {

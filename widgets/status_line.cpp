@@ -114,12 +114,12 @@ void StatusLine::refreshRun() {
 void StatusLine::refreshGraph() {
     const Graph& graph = m_document.graph();
     const auto count = [](std::size_t n, const QString& one, const QString& many) {
-        return n == 1 ? QStringLiteral("1 ") + one : grouped(std::int64_t(n)) + QLatin1Char(' ') + many;
+        return n == 1 ? one : many.arg(grouped(std::int64_t(n)));
     };
-    QStringList parts{count(graph.nodes().size(), tr("node"), tr("nodes")),
-                      count(graph.edgeCount(), tr("edge"), tr("edges")),
-                      count(m_document.problemCount(), tr("problem"), tr("problems"))};
-    if (const std::size_t notes = m_document.noteCount()) parts << count(notes, tr("note"), tr("notes"));
+    QStringList parts{count(graph.nodes().size(), tr("1 node"), tr("%1 nodes")),
+                      count(graph.edgeCount(), tr("1 edge"), tr("%1 edges")),
+                      count(m_document.problemCount(), tr("1 problem"), tr("%1 problems"))};
+    if (const std::size_t notes = m_document.noteCount()) parts << count(notes, tr("1 note"), tr("%1 notes"));
     parts << tr("revision %1").arg(m_document.revision());
     m_counts->setText(parts.join(QStringLiteral(" · ")));
 }

@@ -3,6 +3,7 @@
 #include <QString>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,11 +12,24 @@ namespace twb {
 /// Texts of the engine are UTF-8.
 inline QString toQt(std::string_view text) { return QString::fromUtf8(text.data(), qsizetype(text.size())); }
 
-/// "1,000": the same in every view for any locale, as in files and on the command line.
+/// A figure of the engine ("1,234 ms", "7.8 GB/s") with the separators of the window's locale ("1.234 ms",
+/// "7,8 GB/s"). Files and data on the clipboard keep the engine's separators.
+QString localized(QString figure);
+inline QString localized(std::string_view figure) { return localized(toQt(figure)); }
+
+/// "1,000", with the locale's separators, like all figures below.
 QString grouped(std::int64_t number);
 /// "40.2 ms" below a second, then "1.9 s", "3 min 12 s".
 QString duration(double ns);
-/// Six significant digits, "NaN", "inf", in the shortest form.
-QString compact(double value);
+/// Six significant digits, or `digits`; "NaN", "inf"; in the shortest form.
+QString compact(double value, int digits = 6);
+/// "0.50", with this number of decimals.
+QString fixed(double value, int decimals);
+/// "12.5 %".
+QString percentage(double percent, int decimals = 0);
+
+/// A number as the user typed it: with the locale's decimal separator or a point, without groups; also "nan"
+/// and "inf". Null if the text is not a number.
+std::optional<double> typedNumber(const QString& text);
 
 } // namespace twb

@@ -14,8 +14,7 @@ constexpr int kPictureMs = 50;
 } // namespace
 
 QString metricText(Metric metric, double value) {
-    return metric == Metric::accuracy ? TrainingRun::tr("%1 %").arg(100 * value, 0, 'f', 2)
-                                      : QString::number(value, 'g', 5);
+    return metric == Metric::accuracy ? percentage(100 * value, 2) : compact(value, 5);
 }
 
 QString TrainingCourse::text() const {

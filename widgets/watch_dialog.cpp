@@ -79,7 +79,7 @@ void WatchDialog::refresh() {
         m_programs = std::move(programs);
         m_list->clear();
         for (const WatchableProgram& program : m_programs) {
-            m_list->addItem(tr("%1   %2").arg(program.process).arg(program.commandLine));
+            m_list->addItem(QStringLiteral("%1   %2").arg(program.process).arg(program.commandLine));
             if (program.process == current) m_list->setCurrentRow(m_list->count() - 1);
         }
         if (m_list->currentRow() < 0 && !m_programs.empty()) m_list->setCurrentRow(0);

@@ -2,9 +2,8 @@
 
 #include "graph/folding.h"
 #include "graph/routes.h"
+#include "widgets/edit_title.h"
 #include "widgets/graph_edits.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -67,10 +66,10 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
             at = at->port == 0 ? graph.sourceOf({at->node, 0}) : std::nullopt;
         return at && isDoomed.contains(at->node) ? std::nullopt : at;
     };
-    DeltaBuilder builder(
-        graph, selection.nodes.size() == 1
-                   ? fmt::format("Delete and reconnect {}", graph.find(*selection.nodes.begin())->name)
-                   : fmt::format("Delete and reconnect {} nodes", selection.nodes.size()));
+    DeltaBuilder builder(graph,
+                         editTitle(EditTitle::tr("Delete and reconnect %1"),
+                                   selection.nodes.size() == 1 ? graph.find(*selection.nodes.begin())->name
+                                                               : nodeCount(selection.nodes.size())));
     /// The dots along the replaced path.
     const auto dotsUntil = [&](PortRef output) {
         std::vector<Dot> dots;
@@ -104,10 +103,10 @@ Delta removeThrough(const Graph& graph, const Analysis& analysis, const Selectio
 }
 
 Delta cut(const Graph& graph, const std::set<Edge>& edges) {
-    std::string title = fmt::format("Cut {} wires", edges.size());
+    std::string title = editTitle(EditTitle::tr("Cut %1 wires"), std::to_string(edges.size()));
     if (edges.size() == 1)
-        title = fmt::format("Disconnect {} from {}", graph.find(edges.begin()->from.node)->name,
-                            graph.find(edges.begin()->to.node)->name);
+        title = editTitle(EditTitle::tr("Disconnect %1 from %2"), graph.find(edges.begin()->from.node)->name,
+                          graph.find(edges.begin()->to.node)->name);
     DeltaBuilder builder(graph, std::move(title));
     for (const Edge& edge : edges) builder.disconnect(edge);
     return builder.take();
@@ -116,7 +115,7 @@ Delta cut(const Graph& graph, const std::set<Edge>& edges) {
 Delta addDot(const Graph& graph, const Edge& wire, std::size_t index, const Dot& dot) {
     std::vector<Dot> dots = graph.dots(wire.to);
     dots.insert(dots.begin() + std::ptrdiff_t(std::min(index, dots.size())), dot);
-    DeltaBuilder builder(graph, "Add dot");
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Add dot")));
     builder.setDots(wire.to, std::move(dots));
     return builder.take();
 }
@@ -134,7 +133,8 @@ Delta straighten(const Graph& graph, const Selection& selection) {
     std::set<PortRef> wires;
     if (selection.edge) wires.insert(selection.edge->to);
     for (const DotRef& dot : selection.dots) wires.insert(dot.wire);
-    DeltaBuilder builder(graph, wires.size() > 1 ? "Straighten wires" : "Straighten wire");
+    DeltaBuilder builder(graph, editTitle(wires.size() > 1 ? EditTitle::tr("Straighten wires")
+                                                           : EditTitle::tr("Straighten wire")));
     for (const PortRef wire : wires) builder.setDots(wire, {});
     return builder.take();
 }

@@ -1,5 +1,7 @@
 #include "support/test_main.h"
 
+#include <QLocale>
+
 #include <atomic>
 #include <cstdio>
 
@@ -23,6 +25,7 @@ void countWarnings(QtMsgType type, const QMessageLogContext& context, const QStr
 } // namespace
 
 int run(QObject& suite, int argc, char** argv) {
+    QLocale::setDefault(QLocale(QLocale::English, QLocale::UnitedStates)); // the same on every machine
     testlibHandler = qInstallMessageHandler(countWarnings);
     const int failed = QTest::qExec(&suite, argc, argv);
     if (failed == 0 && warnings > 0) {

@@ -5,6 +5,7 @@
 #include "widgets/actions/menu_action.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/entry_place.h"
+#include "widgets/edit_title.h"
 #include "widgets/graph_edits.h"
 #include "widgets/palette/op_search.h"
 #include "widgets/palette/op_usage.h"
@@ -25,15 +26,15 @@ AddActions::AddActions(Document& document, CanvasWidget& canvas, GraphEditor& ed
 }
 
 void AddActions::fillOp(QMenu& menu) {
-    m_addOp = addAction(menu, tr("Add an o&p…"), QKeySequence(tr("Ins")),
+    m_addOp = addAction(menu, tr("Add an o&p…"), QKeySequence(QStringLiteral("Ins")),
                         [this] { m_canvas.commands().requestOp(); });
     m_addOp->setToolTip(tr("Searches for an op and puts it under the pointer. On the canvas, Shift+A and a "
                            "double click do the same."));
 }
 
 void AddActions::fillNote(QMenu& menu) {
-    m_addNote =
-        addAction(menu, tr("Add &note…"), QKeySequence(tr("Ctrl+Alt+N")), [this] { addNoteInView(); });
+    m_addNote = addAction(menu, tr("Add &note…"), QKeySequence(QStringLiteral("Ctrl+Alt+N")),
+                          [this] { addNoteInView(); });
 }
 
 void AddActions::reload() { m_search->reload(); }
@@ -141,7 +142,7 @@ void AddActions::editNote(NoteId id) {
     if (!ok || !note) return;
     Note changed = *note;
     changed.text = text.trimmed().toStdString();
-    DeltaBuilder builder(m_document.graph(), "Edit note");
+    DeltaBuilder builder(m_document.graph(), editTitle(EditTitle::tr("Edit note")));
     if (changed.text.empty())
         builder.removeNote(id);
     else

@@ -12,6 +12,7 @@
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/busy_dialog.h"
+#include "widgets/edit_title.h"
 #include "widgets/price.h"
 #include "widgets/review_dialog.h"
 #include "widgets/text.h"
@@ -27,7 +28,7 @@
 namespace twb {
 namespace {
 
-QString ms(double ns) { return toQt(formatMs(ns)); }
+QString ms(double ns) { return localized(formatMs(ns)); }
 
 /// "host to device: log, device to host: disallow, …"
 QString guardText(const Policy& guard) {
@@ -66,20 +67,21 @@ AnalysisActions::AnalysisActions(Document& document, GraphEditor& editor, QWidge
 
 void AnalysisActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
-    addAction(menu, tr("Fix &all mismatches…"), QKeySequence(tr("Ctrl+Shift+.")), [this] {
+    addAction(menu, tr("Fix &all mismatches…"), QKeySequence(QStringLiteral("Ctrl+Shift+.")), [this] {
         reviewFixes();
     })->setToolTip(tr("Finds the fixes that minimise the total time of all steps and copies."));
-    addAction(menu, tr("&Propose placement…"), QKeySequence(tr("Ctrl+Alt+M")), [this] { reviewPlacement(); })
+    addAction(menu, tr("&Propose placement…"), QKeySequence(QStringLiteral("Ctrl+Alt+M")),
+              [this] { reviewPlacement(); })
         ->setToolTip(
             tr("Finds the lanes that minimise the total time of all steps and copies. Pinned nodes stay."));
-    addAction(menu, tr("&What if…"), QKeySequence(tr("Ctrl+Alt+W")), [this] {
+    addAction(menu, tr("&What if…"), QKeySequence(QStringLiteral("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
-    addAction(menu, tr("&Compare policies…"), QKeySequence(tr("Ctrl+Alt+J")), [this] {
+    addAction(menu, tr("&Compare policies…"), QKeySequence(QStringLiteral("Ctrl+Alt+J")), [this] {
         showPolicyLens();
     })->setToolTip(tr("Lists the edges that fail or cause a copy under each policy."));
-    QAction* pin =
-        addAction(menu, tr("P&in to lane"), QKeySequence(tr("Ctrl+Alt+K")), [this] { pinSelection(); });
+    QAction* pin = addAction(menu, tr("P&in to lane"), QKeySequence(QStringLiteral("Ctrl+Alt+K")),
+                             [this] { pinSelection(); });
     pin->setToolTip(tr("Proposed fixes and placements do not move a pinned node."));
     needSelection(pin, m_document);
 }
@@ -106,7 +108,8 @@ void AnalysisActions::reviewFixes() {
     content.columns = {tr("change"), tr("bytes per iteration"), tr("time, modelled")};
     for (const Fix& fix : set.fixes)
         content.rows.push_back(
-            {fixText(fix), fix.price.bytes ? toQt(formatExactBytes(fix.price.bytes)) : QStringLiteral("–"),
+            {fixText(fix),
+             fix.price.bytes ? localized(formatExactBytes(fix.price.bytes)) : QStringLiteral("–"),
              fix.price.ns > 0 ? ms(fix.price.ns) : QStringLiteral("–")});
     content.remark =
         tr("The steps and copies of an iteration take %1 in total; with a To on each mismatched edge, they "
@@ -186,13 +189,13 @@ void AnalysisActions::showWhatIf() {
                            tr("launches"), tr("GPU memory"), tr("fits")};
         const auto add = [&](const QString& name, const Prediction& p) {
             const auto percent = [&](double part) {
-                return QStringLiteral("%1 %").arg(p.latencyNs > 0 ? qRound(100 * part / p.latencyNs) : 0);
+                return percentage(p.latencyNs > 0 ? 100 * part / p.latencyNs : 0);
             };
             std::uint64_t most = 0;
             for (const auto& use : p.devices)
                 if (!use.device.isCpu()) most = std::max(most, use.plannedBytes);
             content.rows.push_back({name, ms(p.iterationNs), ms(p.latencyNs), percent(p.critical.transfer),
-                                    percent(p.critical.overhead), toQt(formatBytes(double(most))),
+                                    percent(p.critical.overhead), localized(formatBytes(double(most))),
                                     p.fits() ? tr("yes") : tr("no")});
         };
         Prediction now;
@@ -306,7 +309,8 @@ void AnalysisActions::pinSelection() {
     const std::vector<NodeId> nodes(selected.begin(), selected.end());
     const bool all = std::all_of(nodes.begin(), nodes.end(),
                                  [this](NodeId id) { return m_document.graph().find(id)->pinned; });
-    DeltaBuilder builder(m_document.graph(), all ? "Unpin from lane" : "Pin to lane");
+    DeltaBuilder builder(m_document.graph(),
+                         editTitle(all ? EditTitle::tr("Unpin from lane") : EditTitle::tr("Pin to lane")));
     for (const NodeId id : nodes) {
         Node node = *m_document.graph().find(id);
         if (node.pinned != all) continue;

@@ -30,9 +30,9 @@ void BreakpointActions::fill(QMenu& menu) {
     };
     using Kind = Breakpoint::Kind;
     const std::tuple<Kind, QString, QString> kinds[] = {
-        {Kind::after, tr("Pause &after the node"), tr("B")},
-        {Kind::before, tr("Pause &before the node"), tr("Shift+B")},
-        {Kind::nanOrInf, tr("Pause on &NaN or inf"), tr("Ctrl+Alt+Q")}};
+        {Kind::after, tr("Pause &after the node"), QStringLiteral("B")},
+        {Kind::before, tr("Pause &before the node"), QStringLiteral("Shift+B")},
+        {Kind::nanOrInf, tr("Pause on &NaN or inf"), QStringLiteral("Ctrl+Alt+Q")}};
     for (const auto& [kind, text, shortcut] : kinds) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), toggles(kind));
         action->setCheckable(true);
@@ -41,18 +41,20 @@ void BreakpointActions::fill(QMenu& menu) {
         if (kind != Kind::nanOrInf) keepOnCanvas(*action, m_canvas);
     }
     QAction* condition =
-        addAction(menu, tr("Pause on a &condition…"), QKeySequence(tr("Alt+Shift+B")), [this] {
+        addAction(menu, tr("Pause on a &condition…"), QKeySequence(QStringLiteral("Alt+Shift+B")), [this] {
             const std::set<NodeId>& nodes = m_document.selection().nodes;
             if (!nodes.empty()) askForCondition(std::vector<NodeId>(nodes.begin(), nodes.end()));
         });
     needSelection(condition, m_document);
     menu.addSeparator();
-    m_enable = addAction(menu, tr("&Disable breakpoints"), QKeySequence(tr("Ctrl+Alt+V")), [this] {
-        const std::vector<Breakpoint> all = atHand();
-        const bool anyOn = std::any_of(all.begin(), all.end(), [](const Breakpoint& b) { return b.enabled; });
-        m_editor.edit(enableBreakpoints(m_document.graph(), m_document.selection().nodes, !anyOn));
-    });
-    addAction(menu, tr("&Remove all breakpoints"), QKeySequence(tr("Ctrl+Alt+X")), [this] {
+    m_enable =
+        addAction(menu, tr("&Disable breakpoints"), QKeySequence(QStringLiteral("Ctrl+Alt+V")), [this] {
+            const std::vector<Breakpoint> all = atHand();
+            const bool anyOn =
+                std::any_of(all.begin(), all.end(), [](const Breakpoint& b) { return b.enabled; });
+            m_editor.edit(enableBreakpoints(m_document.graph(), m_document.selection().nodes, !anyOn));
+        });
+    addAction(menu, tr("&Remove all breakpoints"), QKeySequence(QStringLiteral("Ctrl+Alt+X")), [this] {
         m_editor.edit(removeBreakpoints(m_document.graph(), allBreakpoints(m_document.graph())));
     });
     connect(&m_document, &Document::changed, this, &BreakpointActions::refresh);

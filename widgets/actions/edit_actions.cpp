@@ -42,12 +42,13 @@ void EditActions::fill(QMenu& menu) {
     });
     m_copy = add(tr("&Copy"), QKeySequence::Copy, [this] { copySelection(); });
     m_paste = addAction(menu, tr("&Paste"), QKeySequence::Paste, [this] { pasteClipboard(); });
-    m_duplicate = add(tr("&Duplicate"), QKeySequence(tr("Ctrl+D")), duplicates(twb::duplicate));
-    add(tr("Duplicate with &inputs"), QKeySequence(tr("Ctrl+Shift+D")), duplicates(duplicateWithInputs));
-    add(tr("Disc&onnect"), QKeySequence(tr("Ctrl+Shift+X")),
+    m_duplicate = add(tr("&Duplicate"), QKeySequence(QStringLiteral("Ctrl+D")), duplicates(twb::duplicate));
+    add(tr("Duplicate with &inputs"), QKeySequence(QStringLiteral("Ctrl+Shift+D")),
+        duplicates(duplicateWithInputs));
+    add(tr("Disc&onnect"), QKeySequence(QStringLiteral("Ctrl+Shift+X")),
         [this] { m_editor.edit(detach(m_document.graph(), m_document.selection())); });
     m_remove = add(tr("De&lete"), QKeySequence::Delete, remove);
-    m_removeThrough = add(tr("Delete and reco&nnect"), QKeySequence(tr("Ctrl+Del")), [this] {
+    m_removeThrough = add(tr("Delete and reco&nnect"), QKeySequence(QStringLiteral("Ctrl+Del")), [this] {
         m_editor.edit(twb::removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
     });
     menu.addSeparator();
@@ -70,14 +71,15 @@ void EditActions::fillSelectMenu(QMenu& menu) {
     const auto reaching = [](Reach way) {
         return [way](const Graph& graph, const Selection& what) { return withReach(graph, what, way); };
     };
-    add(tr("&Upstream"), tr("Ctrl+U"), tr("Adds all nodes upstream of the selection."),
+    add(tr("&Upstream"), QStringLiteral("Ctrl+U"), tr("Adds all nodes upstream of the selection."),
         reaching(Reach::upstream));
-    add(tr("&Downstream"), tr("Ctrl+J"), tr("Adds all nodes downstream of the selection."),
+    add(tr("&Downstream"), QStringLiteral("Ctrl+J"), tr("Adds all nodes downstream of the selection."),
         reaching(Reach::downstream));
-    add(tr("&Connected"), tr("Ctrl+L"), tr("Adds all nodes that are connected to the selection."),
+    add(tr("&Connected"), QStringLiteral("Ctrl+L"), tr("Adds all nodes that are connected to the selection."),
         reaching(Reach::connected));
-    add(tr("Same &op"), tr("Ctrl+K"), tr("Selects all nodes with the same op."), withSameOp);
-    add(tr("All on &lane"), tr("Ctrl+Shift+A"), tr("Selects all nodes on the same lanes."), withLanes);
+    add(tr("Same &op"), QStringLiteral("Ctrl+K"), tr("Selects all nodes with the same op."), withSameOp);
+    add(tr("All on &lane"), QStringLiteral("Ctrl+Shift+A"), tr("Selects all nodes on the same lanes."),
+        withLanes);
 }
 
 /// The sizes as drawn; a folded parameter is part of its card.
@@ -109,18 +111,18 @@ void EditActions::fillAlignMenu(QMenu& menu) {
         };
     };
     const QString lanes = tr("Aligns nodes lane by lane. Nodes stay on their lanes.");
-    add(tr("&Left"), tr("Ctrl+Shift+L"), tr("Aligns left edges with the leftmost node."),
+    add(tr("&Left"), QStringLiteral("Ctrl+Shift+L"), tr("Aligns left edges with the leftmost node."),
         aligned(Alignment::left));
-    add(tr("&Centre"), tr("Ctrl+Shift+C"), tr("Aligns centres on a vertical line."),
+    add(tr("&Centre"), QStringLiteral("Ctrl+Shift+C"), tr("Aligns centres on a vertical line."),
         aligned(Alignment::centre));
-    add(tr("&Right"), tr("Ctrl+Shift+R"), tr("Aligns right edges with the rightmost node."),
+    add(tr("&Right"), QStringLiteral("Ctrl+Shift+R"), tr("Aligns right edges with the rightmost node."),
         aligned(Alignment::right));
-    add(tr("&Top"), tr("Ctrl+Shift+T"), lanes, aligned(Alignment::top));
-    add(tr("&Middle"), tr("Ctrl+Shift+M"), lanes, aligned(Alignment::middle));
+    add(tr("&Top"), QStringLiteral("Ctrl+Shift+T"), lanes, aligned(Alignment::top));
+    add(tr("&Middle"), QStringLiteral("Ctrl+Shift+M"), lanes, aligned(Alignment::middle));
     menu.addSeparator();
-    add(tr("Distribute &horizontally"), tr("Ctrl+Shift+H"),
+    add(tr("Distribute &horizontally"), QStringLiteral("Ctrl+Shift+H"),
         tr("Makes the gaps equal. Select at least three nodes."), spread(Direction::horizontal));
-    add(tr("Distribute &vertically"), tr("Ctrl+Shift+V"), lanes, spread(Direction::vertical));
+    add(tr("Distribute &vertically"), QStringLiteral("Ctrl+Shift+V"), lanes, spread(Direction::vertical));
 }
 
 void EditActions::copySelection() {

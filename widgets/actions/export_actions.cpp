@@ -27,14 +27,14 @@ ExportActions::ExportActions(Document& document, const RunController& runs, Canv
     : m_document(document), m_runs(runs), m_canvas(canvas), m_editor(editor), m_window(window) {}
 
 void ExportActions::fill(QMenu& menu) {
-    const auto add = [&](const char* text, const char* keys, void (ExportActions::*act)()) {
-        addAction(menu, tr(text), QKeySequence(tr(keys)), [this, act] { (this->*act)(); });
+    const auto add = [&](const QString& text, const char* keys, void (ExportActions::*act)()) {
+        addAction(menu, text, QKeySequence(QLatin1String(keys)), [this, act] { (this->*act)(); });
     };
-    add("Export &image…", "Ctrl+Shift+E", &ExportActions::exportImage);
-    add("Export for P&yTorch…", "Ctrl+Alt+T", &ExportActions::exportTorch);
-    add("Export O&NNX model…", "Ctrl+Alt+O", &ExportActions::exportModel);
-    add("Export r&eport…", "Ctrl+Alt+R", &ExportActions::exportReport);
-    add("P&rint…", "Ctrl+Alt+P", &ExportActions::print);
+    add(tr("Export &image…"), "Ctrl+Shift+E", &ExportActions::exportImage);
+    add(tr("Export for P&yTorch…"), "Ctrl+Alt+T", &ExportActions::exportTorch);
+    add(tr("Export O&NNX model…"), "Ctrl+Alt+O", &ExportActions::exportModel);
+    add(tr("Export r&eport…"), "Ctrl+Alt+R", &ExportActions::exportReport);
+    add(tr("P&rint…"), "Ctrl+Alt+P", &ExportActions::print);
 }
 
 QString ExportActions::askForPath(const QString& title, const QStringList& filters) {

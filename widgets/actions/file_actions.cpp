@@ -68,7 +68,7 @@ void FileActions::fillOpen(QMenu& menu) {
 
 void FileActions::fillSave(QMenu& menu) {
     addAction(menu, tr("&Save"), QKeySequence::Save, [this] { save(); });
-    addAction(menu, tr("Save &as…"), QKeySequence(tr("Ctrl+Shift+S")), [this] { saveAs(); });
+    addAction(menu, tr("Save &as…"), QKeySequence(QStringLiteral("Ctrl+Shift+S")), [this] { saveAs(); });
 }
 
 void FileActions::fillRecent(QMenu& menu) {

@@ -80,8 +80,9 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
                         tr("Restore the unsaved changes to %1?").arg(work.title), QMessageBox::NoButton,
                         &m_window);
         box.setInformativeText(
-            tr("The program ended before these changes were saved. The last autosave was on %1.")
-                .arg(QLocale::c().toString(work.time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))));
+            tr("The program ended before these changes were saved. The last autosave was on %1 at %2.")
+                .arg(QLocale().toString(work.time.date(), QLocale::ShortFormat),
+                     QLocale().toString(work.time.time(), QLocale::ShortFormat)));
         dress(box, Severity::note);
         QPushButton* restore = box.addButton(tr("&Restore"), QMessageBox::AcceptRole);
         const QPushButton* discard = box.addButton(tr("&Discard"), QMessageBox::DestructiveRole);

@@ -4,6 +4,7 @@
 #include "widgets/actions/menu_action.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/entry_place.h"
+#include "widgets/edit_title.h"
 #include "widgets/graph_edits.h"
 #include "widgets/run_bar.h"
 #include "widgets/text.h"
@@ -27,11 +28,11 @@ LaneActions::LaneActions(Document& document, CanvasWidget& canvas, GraphEditor& 
 
 void LaneActions::fillAddMenu(QMenu& menu) {
     m_addMenu = &menu;
-    addAction(menu, tr("cpu lane"), QKeySequence(tr("Ctrl+Alt+C")),
+    addAction(menu, tr("cpu lane"), QKeySequence(QStringLiteral("Ctrl+Alt+C")),
               [this] { m_editor.edit(addLane(m_document.graph(), Device::cpu())); });
-    addAction(menu, tr("New cuda lane"), QKeySequence(tr("Ctrl+Alt+G")),
+    addAction(menu, tr("New cuda lane"), QKeySequence(QStringLiteral("Ctrl+Alt+G")),
               [this] { m_editor.edit(addLane(m_document.graph(), nextGpu(m_document.graph()))); });
-    addAction(menu, tr("auto lane"), QKeySequence(tr("Ctrl+Alt+A")), [this] {
+    addAction(menu, tr("auto lane"), QKeySequence(QStringLiteral("Ctrl+Alt+A")), [this] {
         m_editor.edit(addLane(m_document.graph(), Device::automatic()));
     })->setToolTip(tr("Runs its nodes on cuda:0 if there is one, else on cpu."));
     menu.setToolTipsVisible(true);
@@ -63,16 +64,16 @@ void LaneActions::fillLaneMenu(QMenu& menu) {
             ->setToolTip(
                 tr("Applies to the lane of the selection, or to the lane in the middle of the view."));
     };
-    add(tr("Move &up"), tr("Ctrl+Alt+PgUp"),
+    add(tr("Move &up"), QStringLiteral("Ctrl+Alt+PgUp"),
         [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
-    add(tr("Move &down"), tr("Ctrl+Alt+PgDown"),
+    add(tr("Move &down"), QStringLiteral("Ctrl+Alt+PgDown"),
         [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
-    add(tr("C&ollapse or expand"), tr("Ctrl+Alt+Z"), [this] {
+    add(tr("C&ollapse or expand"), QStringLiteral("Ctrl+Alt+Z"), [this] {
         if (const Lane* lane = m_document.graph().find(laneAtHand()))
             m_editor.edit(collapseLane(m_document.graph(), lane->id, !lane->collapsed));
     });
-    add(tr("Re&name lane…"), tr("Ctrl+Alt+F2"), [this] { rename(laneAtHand()); });
-    add(tr("&Remove lane…"), tr("Ctrl+Alt+Backspace"), [this] { askAndRemove(laneAtHand()); });
+    add(tr("Re&name lane…"), QStringLiteral("Ctrl+Alt+F2"), [this] { rename(laneAtHand()); });
+    add(tr("&Remove lane…"), QStringLiteral("Ctrl+Alt+Backspace"), [this] { askAndRemove(laneAtHand()); });
 }
 
 /// Applies to the selection or, without one, to all nodes.
@@ -102,7 +103,7 @@ void LaneActions::fillSendMenu() {
     const Device gpu = nextGpu(graph);
     menu.addAction(tr("New %1 lane").arg(toQt(gpu.toString())), this,
                    [this, nodes, gpu] { m_editor.edit(sendToNewLane(m_document.graph(), nodes(), gpu)); })
-        ->setShortcut(QKeySequence(tr("Ctrl+Alt+0")));
+        ->setShortcut(QKeySequence(QStringLiteral("Ctrl+Alt+0")));
 }
 
 void LaneActions::rename(LaneId id) {
@@ -115,7 +116,7 @@ void LaneActions::rename(LaneId id) {
     if (!ok || !lane) return;
     Lane changed = *lane;
     changed.title = title.trimmed().toStdString();
-    DeltaBuilder builder(m_document.graph(), "Rename lane");
+    DeltaBuilder builder(m_document.graph(), editTitle(EditTitle::tr("Rename lane")));
     builder.change(changed);
     m_editor.edit(builder.take());
 }
@@ -163,7 +164,8 @@ void LaneActions::showHeaderMenu(LaneId id, QPoint at) {
     const auto setDevice = [this, id](Device wanted) {
         Lane changed = *m_document.graph().find(id);
         changed.device = wanted;
-        DeltaBuilder builder(m_document.graph(), "Set lane to " + wanted.toString());
+        DeltaBuilder builder(m_document.graph(),
+                             editTitle(EditTitle::tr("Set lane to %1"), wanted.toString()));
         builder.change(changed);
         m_editor.edit(builder.take());
     };

@@ -68,7 +68,7 @@ void ModuleActions::fill(QMenu& menu) {
     m_menu = &menu;
     menu.setToolTipsVisible(true);
     needSelection(
-        addAction(menu, tr("Make &module from selection"), QKeySequence(tr("Ctrl+G")),
+        addAction(menu, tr("Make &module from selection"), QKeySequence(QStringLiteral("Ctrl+G")),
                   [this] { m_editor.edit(makeModule(m_document.graph(), m_document.selection())); }),
         m_document);
     const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
@@ -76,19 +76,20 @@ void ModuleActions::fill(QMenu& menu) {
         m_needModule.push_back(action);
         return action;
     };
-    m_rename = add(tr("Re&name module…"), tr("Shift+F2"), [this] { renameAtHand(); });
+    m_rename = add(tr("Re&name module…"), QStringLiteral("Shift+F2"), [this] { renameAtHand(); });
     QMenu* colors = menu.addMenu(tr("&Colour"));
     m_colors = colors;
     m_needModule.push_back(colors->menuAction());
     connect(colors, &QMenu::aboutToShow, this, [this, colors] { fillColors(*colors); });
     fillColors(*colors);
-    m_open = add(tr("Open &inside"), tr("Ctrl+Return"), [this] { m_canvas.navigator().enter(atHand()); });
+    m_open = add(tr("Open &inside"), QStringLiteral("Ctrl+Return"),
+                 [this] { m_canvas.navigator().enter(atHand()); });
     m_open->setToolTip(tr("Shows the module alone. You can also double-click a collapsed module."));
-    m_leave = addAction(menu, tr("&Leave the module"), QKeySequence(tr("Ctrl+Backspace")),
+    m_leave = addAction(menu, tr("&Leave the module"), QKeySequence(QStringLiteral("Ctrl+Backspace")),
                         [this] { m_canvas.navigator().leave(); });
-    m_collapse = add(tr("C&ollapse module"), tr("Ctrl+Alt+E"), [this] { toggleAtHand(); });
+    m_collapse = add(tr("C&ollapse module"), QStringLiteral("Ctrl+Alt+E"), [this] { toggleAtHand(); });
     m_collapse->setToolTip(tr("Draws the module as one card. Double-click the card to open the module."));
-    m_dissolve = add(tr("&Dissolve module"), tr("Ctrl+Shift+G"), [this] {
+    m_dissolve = add(tr("&Dissolve module"), QStringLiteral("Ctrl+Shift+G"), [this] {
         const FrameId module = atHand();
         Delta delta = dissolveModule(m_document.graph(), module);
         if (delta.empty() && module != FrameId::none)
@@ -97,7 +98,7 @@ void ModuleActions::fill(QMenu& menu) {
         m_editor.edit(std::move(delta));
     });
     m_dissolve->setToolTip(tr("Removes the frame and keeps its nodes."));
-    add(tr("Save to &palette…"), tr("Ctrl+Alt+B"), [this] {
+    add(tr("Save to &palette…"), QStringLiteral("Ctrl+Alt+B"), [this] {
         keep();
     })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
     menu.addSeparator();
@@ -108,11 +109,11 @@ void ModuleActions::fill(QMenu& menu) {
         action->setToolTip(why);
         return action;
     };
-    m_moreLevels = level(tr("E&xpand one level"), tr("Ctrl+]"), 1,
+    m_moreLevels = level(tr("E&xpand one level"), QStringLiteral("Ctrl+]"), 1,
                          tr("Expands the outermost collapsed modules and arranges all cards."));
-    m_fewerLevels = level(tr("Co&llapse one level"), tr("Ctrl+["), -1,
+    m_fewerLevels = level(tr("Co&llapse one level"), QStringLiteral("Ctrl+["), -1,
                           tr("Collapses the innermost expanded modules and arranges all cards."));
-    addAction(menu, tr("&Arrange all cards"), QKeySequence(tr("Alt+Shift+A")), [this] {
+    addAction(menu, tr("&Arrange all cards"), QKeySequence(QStringLiteral("Alt+Shift+A")), [this] {
         arrangeAll();
     })->setToolTip(tr("Places the cards from left to right along their wires. Nodes stay on their lanes."));
     connect(&m_canvas.navigator(), &CanvasNavigator::insideChanged, this, &ModuleActions::refresh);

@@ -77,10 +77,11 @@ void Navigation::stepPane(int by) {
 
 void Navigation::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
-    addAction(menu, tr("To a &node by name"), QKeySequence(tr("Ctrl+P")),
+    addAction(menu, tr("To a &node by name"), QKeySequence(QStringLiteral("Ctrl+P")),
               [this] { m_find.ask(QuickFind::Scope::nodes); });
-    addAction(menu, tr("To the next &pane"), QKeySequence(tr("F6")), [this] { stepPane(1); });
-    addAction(menu, tr("To the pre&vious pane"), QKeySequence(tr("Shift+F6")), [this] { stepPane(-1); });
+    addAction(menu, tr("To the next &pane"), QKeySequence(QStringLiteral("F6")), [this] { stepPane(1); });
+    addAction(menu, tr("To the pre&vious pane"), QKeySequence(QStringLiteral("Shift+F6")),
+              [this] { stepPane(-1); });
     menu.addSeparator();
     const auto addStep = [&](const QString& text, Qt::Key key, Way way) {
         QAction* action =

@@ -15,20 +15,20 @@ NodeActions::NodeActions(Document& document, CanvasWidget& canvas, GraphEditor& 
     : m_document(document), m_canvas(canvas), m_editor(editor) {}
 
 void NodeActions::fillWireActions(QMenu& menu) {
-    m_insertTo = addAction(menu, tr("Insert &To"), QKeySequence(tr("Ctrl+T")), [this] {
+    m_insertTo = addAction(menu, tr("Insert &To"), QKeySequence(QStringLiteral("Ctrl+T")), [this] {
         m_editor.attempt(tr("Cannot insert a To"), [this] {
             Delta delta = twb::insertTo(m_document.graph(), m_document.selection());
             if (delta.empty()) m_editor.say(tr("Select an edge between two lanes, or its consumer."));
             m_editor.edit(std::move(delta));
         });
     });
-    m_addDot = addAction(menu, tr("Add a d&ot to the wire"), QKeySequence(tr(".")), [this] {
+    m_addDot = addAction(menu, tr("Add a d&ot to the wire"), QKeySequence(QStringLiteral(".")), [this] {
         if (!m_canvas.commands().addDot()) m_editor.say(tr("Select a wire or a dot, or point at a wire."));
     });
     m_addDot->setToolTip(
         tr("A wire bends at its dots. Double-click a wire, or drag it with Shift, to add a dot."));
     keepOnCanvas(*m_addDot, m_canvas);
-    m_straighten = addAction(menu, tr("Strai&ghten wire"), QKeySequence(tr("Alt+.")), [this] {
+    m_straighten = addAction(menu, tr("Strai&ghten wire"), QKeySequence(QStringLiteral("Alt+.")), [this] {
         Delta delta = straighten(m_document.graph(), m_document.selection());
         if (delta.empty()) m_editor.say(tr("Select a wire with dots (bends), or one of its dots."));
         m_editor.edit(std::move(delta));
@@ -37,13 +37,14 @@ void NodeActions::fillWireActions(QMenu& menu) {
 }
 
 void NodeActions::fillNodeActions(QMenu& menu) {
-    m_fold = addAction(menu, tr("F&old parameters into cards"), QKeySequence(tr("Ctrl+Alt+F")),
+    m_fold = addAction(menu, tr("F&old parameters into cards"), QKeySequence(QStringLiteral("Ctrl+Alt+F")),
                        [this] { m_editor.edit(twb::fold(m_document.graph(), selectedNodes())); });
-    m_unfold = addAction(menu, tr("&Unfold parameters from cards"), QKeySequence(tr("Ctrl+Alt+U")),
-                         [this] { m_editor.edit(twb::unfold(m_document.graph(), selectedNodes())); });
+    m_unfold =
+        addAction(menu, tr("&Unfold parameters from cards"), QKeySequence(QStringLiteral("Ctrl+Alt+U")),
+                  [this] { m_editor.edit(twb::unfold(m_document.graph(), selectedNodes())); });
     m_fold->setToolTip(tr("Draws parameters as rows on the card of their consumer. The run stays the same."));
     m_unfold->setToolTip(tr("Draws each parameter as a card of its own."));
-    m_disable = addAction(menu, tr("Disa&ble"), QKeySequence(tr("M")), [this] {
+    m_disable = addAction(menu, tr("Disa&ble"), QKeySequence(QStringLiteral("M")), [this] {
         m_editor.edit(toggleDisabled(m_document.graph(), m_document.selection()));
     });
     m_disable->setToolTip(

@@ -29,13 +29,14 @@ OverlayActions::OverlayActions(Document& document, RunController& runs, GraphEdi
 
 void OverlayActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
-    m_open = addAction(menu, tr("O&verlay profile…"), QKeySequence(tr("Ctrl+Shift+O")), [this] { choose(); });
+    m_open = addAction(menu, tr("O&verlay profile…"), QKeySequence(QStringLiteral("Ctrl+Shift+O")),
+                       [this] { choose(); });
     m_open->setToolTip(tr("Shows the measured times of a PyTorch or ONNX Runtime profile on the graph."));
-    m_list = addAction(menu, tr("&Unmatched in overlay…"), QKeySequence(tr("Ctrl+Shift+J")),
+    m_list = addAction(menu, tr("&Unmatched in overlay…"), QKeySequence(QStringLiteral("Ctrl+Shift+J")),
                        [this] { listUnmatched(); });
     m_list->setToolTip(
         tr("Lists the steps without a measured time, and the ops of the profile that match no step."));
-    m_remove = addAction(menu, tr("Re&move overlay"), QKeySequence(tr("Ctrl+Alt+Shift+O")),
+    m_remove = addAction(menu, tr("Re&move overlay"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+O")),
                          [this] { m_runs.removeOverlay(); });
     m_remove->setToolTip(tr("Shows modelled times again."));
     update();
@@ -102,7 +103,8 @@ void OverlayActions::listUnmatched() {
     content.columns = {tr("name"), tr("source"), tr("count"), tr("measured time"), tr("modelled time")};
     const QString none = QStringLiteral("–");
     const auto addStep = [&](const Step& step) {
-        content.rows.push_back({toQt(step.label), tr("graph"), none, none, toQt(formatMs(step.predictedNs))});
+        content.rows.push_back(
+            {toQt(step.label), tr("graph"), none, none, localized(formatMs(step.predictedNs))});
     };
     for (const std::uint32_t step : overlay.unmatched) addStep(profile->plan->steps[step]);
     for (const Step& step : profile->plan->steps)
@@ -116,7 +118,7 @@ void OverlayActions::listUnmatched() {
                      [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
     for (const auto& [name, other] : others)
         content.rows.push_back({toQt(name), tr("profile"), grouped(qint64(other.count)),
-                                toQt(formatMs(double(other.ns))), none});
+                                localized(formatMs(double(other.ns))), none});
     content.remark = tr(
         "A step matches an op of the profile by name, or by op, shape, source line and order. The number of "
         "equal ops in the profile must be the number of equal steps in the graph, or a multiple of it.");

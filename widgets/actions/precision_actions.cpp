@@ -30,15 +30,13 @@ QString dtypeOf(LowPrecision to) {
 
 /// The results before may all be 0, to which no error is relative.
 QString relativeErrorOf(const OutputLoss& output) {
-    return std::isinf(output.relativeError)
-               ? QStringLiteral("–")
-               : PrecisionActions::tr("%1 %").arg(100 * output.relativeError, 0, 'f', 2);
+    return std::isinf(output.relativeError) ? QStringLiteral("–") : percentage(100 * output.relativeError, 2);
 }
 
 QString sqnrOf(const OutputLoss& output) {
     if (std::isinf(output.relativeError)) return QStringLiteral("–");
     return output.relativeError == 0 ? PrecisionActions::tr("exact")
-                                     : PrecisionActions::tr("%1 dB").arg(output.sqnr(), 0, 'f', 1);
+                                     : PrecisionActions::tr("%1 dB").arg(fixed(output.sqnr(), 1));
 }
 
 ReviewDialog::Content contentOf(const PrecisionChange& change, LowPrecision to, std::size_t samples) {
@@ -55,19 +53,17 @@ ReviewDialog::Content contentOf(const PrecisionChange& change, LowPrecision to, 
                    PrecisionActions::tr("relative error"), PrecisionActions::tr("SQNR"),
                    PrecisionActions::tr("agreement")};
     for (const OutputLoss& output : change.loss.outputs)
-        out.rows.push_back({toQt(output.name), QString::number(output.maxError, 'g', 3),
-                            relativeErrorOf(output), sqnrOf(output),
-                            output.agreement
-                                ? PrecisionActions::tr("%1 %").arg(100 * *output.agreement, 0, 'f', 2)
-                                : QStringLiteral("–")});
+        out.rows.push_back({toQt(output.name), compact(output.maxError, 3), relativeErrorOf(output),
+                            sqnrOf(output),
+                            output.agreement ? percentage(100 * *output.agreement, 2) : QStringLiteral("–")});
     out.remark =
         PrecisionActions::tr(
             "Samples: %1. Time of an iteration: %2 before, %3 after (%4). Weights: %5 before, "
             "%6 after. Agreement: rows with the largest element at the same place.")
             .arg(samples)
-            .arg(toQt(formatMs(change.loss.nsBefore)), toQt(formatMs(change.loss.nsAfter)),
+            .arg(localized(formatMs(change.loss.nsBefore)), localized(formatMs(change.loss.nsAfter)),
                  change.loss.isModelled ? PrecisionActions::tr("modelled") : PrecisionActions::tr("measured"),
-                 toQt(formatBytes(nodes.bytesBefore)), toQt(formatBytes(nodes.bytesAfter)));
+                 localized(formatBytes(nodes.bytesBefore)), localized(formatBytes(nodes.bytesAfter)));
     out.apply = PrecisionActions::tr("Apply");
     return out;
 }
@@ -79,10 +75,10 @@ PrecisionActions::PrecisionActions(Document& document, GraphEditor& editor, LogP
 
 void PrecisionActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
-    addAction(menu, tr("Convert to &bf16…"), QKeySequence(tr("Ctrl+Alt+Shift+H")), [this] {
+    addAction(menu, tr("Convert to &bf16…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+H")), [this] {
         lower(LowPrecision::bf16);
     })->setToolTip(tr("Computes products and convolutions in bf16, and shows the accuracy lost."));
-    addAction(menu, tr("&Quantize to int8…"), QKeySequence(tr("Ctrl+Alt+Shift+I")), [this] {
+    addAction(menu, tr("&Quantize to int8…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+I")), [this] {
         lower(LowPrecision::int8);
     })->setToolTip(tr("Computes products and convolutions in int8, and shows the accuracy lost."));
 }

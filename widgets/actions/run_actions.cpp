@@ -2,6 +2,7 @@
 
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
+#include "widgets/edit_title.h"
 #include "widgets/graph_edits.h"
 #include "widgets/run_bar.h"
 #include "widgets/run_controller.h"
@@ -25,11 +26,12 @@ RunActions::RunActions(Document& document, RunController& runs, RunBar& bar, Gra
 }
 
 void RunActions::fillRuns(QMenu& menu) {
-    m_run = addAction(menu, tr("&Run"), QKeySequence(tr("F5")), [this] { run(); });
-    m_continuous = addAction(menu, tr("Run &continuously"), QKeySequence(tr("Ctrl+F5")),
+    m_run = addAction(menu, tr("&Run"), QKeySequence(QStringLiteral("F5")), [this] { run(); });
+    m_continuous = addAction(menu, tr("Run &continuously"), QKeySequence(QStringLiteral("Ctrl+F5")),
                              [this] { m_runs.runContinuously(); });
-    m_stop = addAction(menu, tr("&Stop"), QKeySequence(tr("Shift+F5")), [this] { m_runs.stop(); });
-    m_step = addAction(menu, tr("St&ep"), QKeySequence(tr("F10")), [this] { m_runs.step(); });
+    m_stop =
+        addAction(menu, tr("&Stop"), QKeySequence(QStringLiteral("Shift+F5")), [this] { m_runs.stop(); });
+    m_step = addAction(menu, tr("St&ep"), QKeySequence(QStringLiteral("F10")), [this] { m_runs.step(); });
     for (const auto signal : {&RunController::preparing, &RunController::finished, &RunController::stopped,
                               &RunController::resumed})
         connect(&m_runs, signal, this, &RunActions::refresh);
@@ -46,19 +48,21 @@ void RunActions::refresh() {
 }
 
 void RunActions::fillOptions(QMenu& menu) {
-    addAction(menu, tr("&Iterations"), QKeySequence(tr("Ctrl+I")), [this] { m_bar.focusIterations(); });
-    QAction* tf32 = addAction(menu, tr("Allow &TF32 on real GPUs"), QKeySequence(tr("Ctrl+Shift+F5")), [] {});
+    addAction(menu, tr("&Iterations"), QKeySequence(QStringLiteral("Ctrl+I")),
+              [this] { m_bar.focusIterations(); });
+    QAction* tf32 =
+        addAction(menu, tr("Allow &TF32 on real GPUs"), QKeySequence(QStringLiteral("Ctrl+Shift+F5")), [] {});
     tf32->setCheckable(true);
     tf32->setToolTip(tr("Allows TF32 for f32 matmul and convolution, from the next run on."));
     connect(tf32, &QAction::toggled, this, [this](bool allows) { m_runs.setAllowsTf32(allows); });
-    QAction* each = addAction(menu, tr("Time each &op"), QKeySequence(tr("Ctrl+Alt+F5")), [] {});
+    QAction* each = addAction(menu, tr("Time each &op"), QKeySequence(QStringLiteral("Ctrl+Alt+F5")), [] {});
     each->setCheckable(true);
     each->setToolTip(tr("Runs every op as a step of its own, from the next run on. Otherwise neighbouring "
                         "ops share a step and its time."));
     connect(each, &QAction::toggled, this, [this](bool times) { m_runs.setTimesEachOp(times); });
-    addAction(menu, tr("&Strict policy"), QKeySequence(tr("Ctrl+Alt+S")),
+    addAction(menu, tr("&Strict policy"), QKeySequence(QStringLiteral("Ctrl+Alt+S")),
               [this] { setPolicy(Policy::strict); });
-    addAction(menu, tr("I&mplicit policy"), QKeySequence(tr("Ctrl+Alt+I")),
+    addAction(menu, tr("I&mplicit policy"), QKeySequence(QStringLiteral("Ctrl+Alt+I")),
               [this] { setPolicy(Policy::implicit); });
     fillGuardMenu(*menu.addMenu(tr("&Guard policy")));
 }
@@ -100,7 +104,8 @@ void RunActions::run() {
 void RunActions::setIterations(std::int64_t iterations) {
     GraphInfo info = m_document.graph().info();
     info.iterations = iterations;
-    DeltaBuilder builder(m_document.graph(), "Set iterations to " + std::to_string(iterations));
+    DeltaBuilder builder(m_document.graph(),
+                         editTitle(EditTitle::tr("Set iterations to %1"), std::to_string(iterations)));
     builder.setInfo(info);
     m_editor.edit(builder.take());
 }
@@ -108,7 +113,7 @@ void RunActions::setIterations(std::int64_t iterations) {
 void RunActions::setPolicy(Policy policy) {
     GraphInfo info = m_document.graph().info();
     info.policy = policy;
-    DeltaBuilder builder(m_document.graph(), "Set policy to " + policy.toString());
+    DeltaBuilder builder(m_document.graph(), editTitle(EditTitle::tr("Set policy to %1"), policy.toString()));
     builder.setInfo(info);
     m_editor.edit(builder.take());
 }

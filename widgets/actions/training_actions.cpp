@@ -31,14 +31,16 @@ TrainingActions::TrainingActions(Document& document, CanvasWidget& canvas, Graph
     : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
 
 void TrainingActions::fill(QMenu& menu) {
-    addAction(menu, tr("&Add training…"), QKeySequence(tr("Ctrl+Alt+Shift+B")), [this] { addTraining(); });
-    addAction(menu, tr("Mixed precision with &bf16"), QKeySequence(tr("Ctrl+Alt+Shift+P")),
+    addAction(menu, tr("&Add training…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+B")),
+              [this] { addTraining(); });
+    addAction(menu, tr("Mixed precision with &bf16"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+P")),
               [this] { mix(DType::bf16); });
-    addAction(menu, tr("Mixed precision with &f16"), QKeySequence(tr("Ctrl+Alt+Shift+F")),
+    addAction(menu, tr("Mixed precision with &f16"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+F")),
               [this] { mix(DType::f16); });
-    addAction(menu, tr("Go to &gradient or forward node"), QKeySequence(tr("Ctrl+Shift+F")),
+    addAction(menu, tr("Go to &gradient or forward node"), QKeySequence(QStringLiteral("Ctrl+Shift+F")),
               [this] { goToPartners(); });
-    addAction(menu, tr("&Remove training"), QKeySequence(tr("Ctrl+Alt+Shift+L")), [this] { remove(); });
+    addAction(menu, tr("&Remove training"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+L")),
+              [this] { remove(); });
 }
 
 void TrainingActions::addTraining() {

@@ -20,11 +20,11 @@ ViewActions::ViewActions(CanvasWidget& canvas) : m_canvas(canvas) {}
 void ViewActions::fillZoom(QMenu& menu) {
     addAction(menu, tr("Zoom &in"), QKeySequence::ZoomIn, [this] { m_canvas.navigator().zoomIn(); });
     addAction(menu, tr("Zoom &out"), QKeySequence::ZoomOut, [this] { m_canvas.navigator().zoomOut(); });
-    m_fit = addAction(menu, tr("Zoom to &fit"), QKeySequence(tr("Ctrl+0")),
+    m_fit = addAction(menu, tr("Zoom to &fit"), QKeySequence(QStringLiteral("Ctrl+0")),
                       [this] { m_canvas.navigator().zoomToFit(); });
-    addAction(menu, tr("Zoom to 100 %"), QKeySequence(tr("Ctrl+1")),
+    addAction(menu, tr("Zoom to 100 %"), QKeySequence(QStringLiteral("Ctrl+1")),
               [this] { m_canvas.navigator().zoom100(); });
-    addAction(menu, tr("Zoom to &selection"), QKeySequence(tr("Ctrl+2")),
+    addAction(menu, tr("Zoom to &selection"), QKeySequence(QStringLiteral("Ctrl+2")),
               [this] { m_canvas.navigator().zoomToSelection(); });
 }
 
@@ -35,23 +35,23 @@ void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, 
         action->setChecked(true);
         QObject::connect(action, &QAction::toggled, panel, &QWidget::setVisible);
     };
-    addPanel(tr("&Palette"), tr("F9"), &palette);
-    addPanel(tr("&Inspector"), tr("Ctrl+F9"), &inspector);
-    addPanel(tr("&Bottom panel"), tr("Shift+F9"), &bottom);
-    QAction* minimap = addAction(menu, tr("&Minimap"), QKeySequence(tr("Ctrl+M")), [] {});
+    addPanel(tr("&Palette"), QStringLiteral("F9"), &palette);
+    addPanel(tr("&Inspector"), QStringLiteral("Ctrl+F9"), &inspector);
+    addPanel(tr("&Bottom panel"), QStringLiteral("Shift+F9"), &bottom);
+    QAction* minimap = addAction(menu, tr("&Minimap"), QKeySequence(QStringLiteral("Ctrl+M")), [] {});
     minimap->setCheckable(true);
     minimap->setChecked(true);
     QObject::connect(minimap, &QAction::toggled, &m_canvas.minimap(), &Minimap::setWanted);
     auto* const legend = new Legend(&m_canvas);
-    m_legend = addAction(menu, tr("Le&gend"), QKeySequence(tr("Shift+F1")), [] {});
+    m_legend = addAction(menu, tr("Le&gend"), QKeySequence(QStringLiteral("Shift+F1")), [] {});
     m_legend->setCheckable(true);
     QObject::connect(m_legend, &QAction::toggled, legend, &QWidget::setVisible);
     QMenu& heat = *menu.addMenu(tr("&Heat"));
     auto* shades = new QActionGroup(&heat);
     const std::tuple<HeatBy, QString, QString> heats[] = {
-        {HeatBy::none, tr("&None"), tr("Ctrl+Shift+U")},
-        {HeatBy::time, tr("By &time"), tr("Ctrl+Shift+I")},
-        {HeatBy::bytes, tr("By &bytes"), tr("Ctrl+Shift+Y")}};
+        {HeatBy::none, tr("&None"), QStringLiteral("Ctrl+Shift+U")},
+        {HeatBy::time, tr("By &time"), QStringLiteral("Ctrl+Shift+I")},
+        {HeatBy::bytes, tr("By &bytes"), QStringLiteral("Ctrl+Shift+Y")}};
     for (const auto& [by, text, shortcut] : heats) {
         QAction* action =
             addAction(heat, text, QKeySequence(shortcut), [this, by = by] { m_canvas.setHeat(by); });
@@ -83,10 +83,10 @@ void ViewActions::fillThemes(QMenu& menu) {
     auto* group = new QActionGroup(&menu);
     const QString present = settings::theme();
     const std::tuple<QString, QString, QString> choices[] = {
-        {QStringLiteral("dark"), tr("&Dark"), tr("Ctrl+Alt+D")},
-        {QStringLiteral("light"), tr("&Light"), tr("Ctrl+Alt+L")},
-        {QStringLiteral("high-contrast"), tr("&High contrast"), tr("Ctrl+Alt+Shift+Y")},
-        {QString(), tr("&Same as system"), tr("Ctrl+Alt+Y")}};
+        {QStringLiteral("dark"), tr("&Dark"), QStringLiteral("Ctrl+Alt+D")},
+        {QStringLiteral("light"), tr("&Light"), QStringLiteral("Ctrl+Alt+L")},
+        {QStringLiteral("high-contrast"), tr("&High contrast"), QStringLiteral("Ctrl+Alt+Shift+Y")},
+        {QString(), tr("&Same as system"), QStringLiteral("Ctrl+Alt+Y")}};
     for (const auto& [key, text, shortcut] : choices) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), [key = key] { setTheme(key); });
         action->setCheckable(true);

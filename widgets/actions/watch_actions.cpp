@@ -20,7 +20,8 @@ WatchActions::WatchActions(Document& document, RunController& runs, FileActions&
 }
 
 void WatchActions::fill(QMenu& menu) {
-    twb::addAction(menu, tr("&Watch a process…"), QKeySequence(tr("Ctrl+Shift+W")), [this] { choose(); });
+    twb::addAction(menu, tr("&Watch a process…"), QKeySequence(QStringLiteral("Ctrl+Shift+W")),
+                   [this] { choose(); });
 }
 
 void WatchActions::choose() {

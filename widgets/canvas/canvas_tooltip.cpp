@@ -7,7 +7,9 @@
 #include "widgets/canvas/caption.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/document.h"
+#include "widgets/engine_words.h"
 #include "widgets/price.h"
+#include "widgets/text.h"
 #include "widgets/theme.h"
 
 #include <QCoreApplication>
@@ -26,11 +28,11 @@ struct Words {
 QString escaped(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }
 
 QString typeText(const std::optional<TensorType>& type) {
-    return type ? escaped(type->toString()) : QStringLiteral("type unknown");
+    return type ? escaped(type->toString()) : Words::tr("type unknown");
 }
 
 QString diagnosticText(const Diagnostic& diagnostic) {
-    QString word = QString::fromUtf8(name(diagnostic.severity));
+    QString word = severityWord(diagnostic.severity);
     word[0] = word[0].toUpper();
     return QStringLiteral("<p style='margin:4px 0 0 0'><span style='color:%1'>%2:</span> %3</p>")
         .arg(Theme::current().severity(diagnostic.severity).name(), word, escaped(diagnostic.message));
@@ -38,7 +40,7 @@ QString diagnosticText(const Diagnostic& diagnostic) {
 
 QString priceText(const EdgeRun& run) {
     QString text = priceFigures(run.bytes, run.ns);
-    if (run.gbPerSecond > 0) text += QStringLiteral(" · ") + escaped(formatRate(run.gbPerSecond));
+    if (run.gbPerSecond > 0) text += QStringLiteral(" · ") + localized(formatRate(run.gbPerSecond));
     const QString kind = run.modelledNs > 0 ? Words::tr("measured, %1").arg(besideRemark(run.modelledNs))
                                             : priceKind(run.predicted, run.modelled);
     return kind.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, kind);
@@ -129,7 +131,7 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
     const Op* op = facts ? facts->op : nullptr;
     const auto index = static_cast<std::size_t>(hit.port.port);
     if (hit.kind == Hit::Kind::input) {
-        text = QStringLiteral("<b>%1</b> of %2")
+        text = Words::tr("<b>%1</b> of %2")
                    .arg(op && !op->inputs.empty() ? escaped(op->inputAt(hit.port.port).name)
                                                   : Words::tr("input %1").arg(index),
                         escaped(node->name));
@@ -142,9 +144,10 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
     }
     if (hit.kind == Hit::Kind::output) {
         const bool isNamed = op && index < op->outputs.size();
-        return QStringLiteral("<b>%1</b> of %2<br>%3")
-            .arg(isNamed ? escaped(op->outputs[index].name) : Words::tr("output %1").arg(index),
-                 escaped(node->name), typeText(analysis.typeOf(hit.port)));
+        return Words::tr("<b>%1</b> of %2")
+                   .arg(isNamed ? escaped(op->outputs[index].name) : Words::tr("output %1").arg(index),
+                        escaped(node->name)) +
+               QStringLiteral("<br>") + typeText(analysis.typeOf(hit.port));
     }
     if (const ModuleShape* module = scene.modules().of(*shape); module && hit.kind == Hit::Kind::node) {
         const ModuleWords words = moduleWords(*module, graph, analysis);
@@ -153,13 +156,13 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
         text += QStringLiteral("<br>") + Words::tr("Double-click to open the module.");
         if (const NodeCard* card = scene.texts().find(shape->module); card && card->moduleRun.ns > 0)
             text += QStringLiteral("<br>") +
-                    Words::tr("%1, total of its nodes").arg(escaped(formatMs(card->moduleRun.ns)));
+                    Words::tr("%1, total of its nodes").arg(localized(formatMs(card->moduleRun.ns)));
         for (const Diagnostic& d : analysis.diagnostics)
             if (std::binary_search(module->nodes.begin(), module->nodes.end(), d.node))
                 text += diagnosticText(d);
         return text;
     }
-    text = QStringLiteral("<b>%1</b> · %2 on %3")
+    text = Words::tr("<b>%1</b> · %2 on %3")
                .arg(escaped(node->name), escaped(node->op), escaped(shape->device.toString()));
     if (op && !op->doc.empty()) text += QStringLiteral("<br>") + escaped(op->doc);
     if (facts && !facts->outputs.empty()) text += QStringLiteral("<br>") + typeText(facts->outputs.front());
@@ -169,11 +172,10 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
         const auto known = run->nodes.find(hit.node);
         if (known != run->nodes.end() && known->second.ns > 0)
             text +=
-                QStringLiteral("<br>") + escaped(formatMs(known->second.ns)) +
+                QStringLiteral("<br>") + localized(formatMs(known->second.ns)) +
                 (known->second.modelled ? Words::tr(" (modelled)") : Words::tr(" (measured)")) +
-                (known->second.modelledNs > 0
-                     ? QStringLiteral(", ") + escaped(besideRemark(known->second.modelledNs).toStdString())
-                     : QString()) +
+                (known->second.modelledNs > 0 ? QStringLiteral(", ") + besideRemark(known->second.modelledNs)
+                                              : QString()) +
                 (known->second.once ? Words::tr(", once before the iterations") : QString());
         if (known != run->nodes.end() && !known->second.error.isEmpty())
             text += QStringLiteral("<br>") + known->second.error.toHtmlEscaped();

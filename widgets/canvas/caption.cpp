@@ -17,6 +17,11 @@
 namespace twb {
 namespace {
 
+/// For translators.
+struct CaptionWords {
+    Q_DECLARE_TR_FUNCTIONS(Canvas)
+};
+
 QString fileName(const std::string& path) {
     const auto slash = path.find_last_of('/');
     return toQt(slash == std::string::npos ? path : path.substr(slash + 1));
@@ -34,7 +39,7 @@ QString tell(std::string_view name, const AttributeValue& value) {
 
 QString captionOf(const Node& node, const NodeFacts* facts) {
     QString op = toQt(node.op);
-    if (node.disabled) return QCoreApplication::translate("Canvas", "%1 · disabled").arg(op);
+    if (node.disabled) return CaptionWords::tr("%1 · disabled").arg(op);
     const Op* known = facts ? facts->op : nullptr;
     const Attributes& attributes = facts && !facts->attributes.empty() ? facts->attributes : node.attributes;
     if (known) {
@@ -121,15 +126,14 @@ ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Ana
         parameters += static_cast<double>(type->shape.elementCount());
         bytes += static_cast<double>(type->byteCount());
     }
-    QStringList caption{ops == 1 ? QCoreApplication::translate("Canvas", "1 op")
-                                 : QCoreApplication::translate("Canvas", "%1 ops").arg(ops)};
+    QStringList caption{ops == 1 ? CaptionWords::tr("1 op") : CaptionWords::tr("%1 ops").arg(ops)};
     QStringList names;
     for (const Device device : devices) names << toQt(device.toString());
     if (names.size() > 1) caption << names.join(QStringLiteral(", "));
     words.caption = caption.join(QStringLiteral(" · "));
     if (parameters > 0)
-        words.size = QCoreApplication::translate("Canvas", "%1 parameters · %2")
-                         .arg(toQt(formatCount(parameters)), toQt(formatBytes(bytes)));
+        words.size = CaptionWords::tr("%1 parameters · %2")
+                         .arg(localized(formatCount(parameters)), localized(formatBytes(bytes)));
     if (module.outputs.empty()) return words;
     const auto& type = analysis.typeOf(module.outputs.front().front());
     words.chip = type ? toQt(type->toString()) : QStringLiteral("?");
@@ -138,17 +142,17 @@ ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Ana
 }
 
 QString timeRemark(bool modelled, bool once) {
-    if (modelled && once) return QStringLiteral("modelled, once");
-    if (modelled) return QStringLiteral("modelled");
-    return once ? QStringLiteral("once") : QString();
+    if (modelled && once) return CaptionWords::tr("modelled, once");
+    if (modelled) return CaptionWords::tr("modelled");
+    return once ? CaptionWords::tr("once") : QString();
 }
 
 QString besideRemark(double modelledNs) {
-    return QStringLiteral("%1 modelled").arg(toQt(formatMs(modelledNs)));
+    return CaptionWords::tr("%1 modelled").arg(localized(formatMs(modelledNs)));
 }
 
 QString moduleTimeRemark(bool modelled, bool measured, bool once) {
-    return modelled && measured ? QStringLiteral("partly modelled") : timeRemark(modelled, once);
+    return modelled && measured ? CaptionWords::tr("partly modelled") : timeRemark(modelled, once);
 }
 
 void setText(QStaticText& text, const QString& words, TextRole role) {
@@ -158,7 +162,9 @@ void setText(QStaticText& text, const QString& words, TextRole role) {
     text.prepare(QTransform(), font(role));
 }
 
-QString cardTime(double ns) { return ns < 1000 ? QStringLiteral("<0.001 ms") : toQt(formatMs(ns)); }
+QString cardTime(double ns) {
+    return ns < 1000 ? localized(QStringLiteral("<0.001 ms")) : localized(formatMs(ns));
+}
 
 double roughWidth(std::string_view utf8, TextRole role) {
     struct Widths {

@@ -5,6 +5,8 @@
 #include "widgets/canvas/scene.h"
 #include "widgets/text.h"
 
+#include <QCoreApplication>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -73,7 +75,7 @@ std::vector<PortRef> GhostShapes::read(const Scene& scene, const Analysis& analy
         ghost.target = copy.target;
         ghost.price = copy.price;
         ghost.hoisted = copy.hoisted;
-        ghost.title = QStringLiteral("copy to ") + toQt(copy.target.toString());
+        ghost.title = QCoreApplication::translate("Canvas", "copy to %1").arg(toQt(copy.target.toString()));
         const double width =
             std::ceil((roughWidth(ghost.title.toStdString(), TextRole::strong) + 28) / 8) * 8;
         ghost.rect = placeBetween(scene, *from, *first, width, taken);

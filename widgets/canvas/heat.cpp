@@ -122,7 +122,7 @@ void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, con
     const QRectF figures(room.left(), bar.bottom() + 3, room.width(), room.bottom() - bar.bottom() - 3);
     painter.drawText(figures, Qt::AlignTop | Qt::AlignLeft, QStringLiteral("0"));
     painter.drawText(figures, Qt::AlignTop | Qt::AlignRight,
-                     toQt(heat.by == HeatBy::time ? formatMs(heat.most) : formatBytes(heat.most)));
+                     localized(heat.by == HeatBy::time ? formatMs(heat.most) : formatBytes(heat.most)));
 }
 
 } // namespace twb

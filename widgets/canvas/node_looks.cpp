@@ -62,7 +62,7 @@ void readModule(const SceneSource& source, const ModuleShape& module, NodeShape&
     shape.repeats = module.repeats;
     // There is room for a time, as on any card.
     const double time = twb::roughWidth("<0.001 ms", TextRole::smallFigure) + 8;
-    const double remark = twb::roughWidth("partly modelled", TextRole::small) + 8;
+    const double remark = roughWidth(moduleTimeRemark(true, true, false), TextRole::small) + 8;
     const double widest =
         std::max({roughWidth(words.title, TextRole::nodeTitle) + time,
                   roughWidth(words.caption, TextRole::body) + remark, roughWidth(words.size, TextRole::body),

@@ -15,6 +15,11 @@
 namespace twb {
 namespace {
 
+/// For translators.
+struct LaneWords {
+    Q_DECLARE_TR_FUNCTIONS(Canvas)
+};
+
 constexpr double kDotSpacing = 24;
 constexpr double kTagHeight = 17;
 constexpr double kMemoryHeight = 36; ///< the line of figures and the bar below it, with margins
@@ -72,7 +77,7 @@ QBrush hatching(const QColor& color) {
 }
 
 void paintTag(QPainter& painter, const Theme& theme, QPointF at) {
-    const QString word = QStringLiteral("modelled");
+    const QString word = LaneWords::tr("modelled");
     const QFontMetricsF metrics(font(TextRole::capsLabel));
     const QRectF pill(at.x(), at.y(), std::ceil(metrics.horizontalAdvance(word)) + 16, kTagHeight);
     painter.setPen(QPen(withAlpha(theme.warning, 0.45), 1));
@@ -115,9 +120,9 @@ void paintMemory(const Pass& pass, const LaneBand& band, const QRectF& room) {
     painter.setFont(font(TextRole::small));
     painter.setPen(theme.secondaryText);
     const QFontMetricsF metrics(font(TextRole::small));
-    const QString words = QStringLiteral("%1 of %2")
-                              .arg(toQt(formatBytes(static_cast<double>(memory.used))),
-                                   toQt(formatBytes(static_cast<double>(memory.total))));
+    const QString words = LaneWords::tr("%1 of %2")
+                              .arg(localized(formatBytes(static_cast<double>(memory.used))),
+                                   localized(formatBytes(static_cast<double>(memory.total))));
     painter.drawText(QPointF(room.left(), bar.top() - 6),
                      metrics.elidedText(words, Qt::ElideRight, room.width()));
 }
@@ -148,10 +153,10 @@ void paintStripHeader(const Pass& pass, const LaneBand& band, const QRectF& room
     painter.drawText(QPointF(room.left(), top + names.ascent()),
                      names.elidedText(name, Qt::ElideRight, room.width()));
     if (!hasTwo) return;
-    QString count = QCoreApplication::translate("Canvas", "%1 nodes").arg(band.hiddenNodes);
-    if (band.hiddenNodes == 0) count = QCoreApplication::translate("Canvas", "empty");
-    if (band.hiddenNodes == 1) count = QCoreApplication::translate("Canvas", "1 node");
-    if (band.hidesErrors) count += QCoreApplication::translate("Canvas", ", with errors");
+    QString count = LaneWords::tr("%1 nodes").arg(band.hiddenNodes);
+    if (band.hiddenNodes == 0) count = LaneWords::tr("empty");
+    if (band.hiddenNodes == 1) count = LaneWords::tr("1 node");
+    if (band.hidesErrors) count += LaneWords::tr(", with errors");
     painter.setPen(band.hidesErrors ? theme.error : theme.secondaryText);
     painter.setFont(font(TextRole::small));
     painter.drawText(QPointF(room.left(), top + names.height() + words.ascent()),

@@ -20,7 +20,10 @@ namespace {
 
 constexpr double kLegibleZoom = 0.75;
 
-QString tr(const char* text) { return QCoreApplication::translate("Canvas", text); }
+/// For translators.
+struct LabelWords {
+    Q_DECLARE_TR_FUNCTIONS(Canvas)
+};
 
 double widthOf(const QString& words, TextRole role) {
     return words.isEmpty() ? 0 : QFontMetricsF(font(role)).horizontalAdvance(words);
@@ -50,9 +53,9 @@ struct LabelPrice : EdgeRun {
         return s << 3 | (modelled ? 4U : 0U) | (predicted ? 2U : 0U) | 1U;
     }
     Words words() const {
-        if (bytes < 0) return {QStringLiteral("size known at run time"), {}};
+        if (bytes < 0) return {LabelWords::tr("size known at run time"), {}};
         QStringList remarks;
-        if (!predicted && gbPerSecond > 0) remarks << toQt(formatRate(gbPerSecond));
+        if (!predicted && gbPerSecond > 0) remarks << localized(formatRate(gbPerSecond));
         if (modelledNs > 0) remarks << besideRemark(modelledNs);
         if (const QString kind = priceKind(predicted, modelled); !kind.isEmpty()) remarks << kind;
         return {priceFigures(bytes, ns), remarks.join(QStringLiteral(" · "))};
@@ -85,9 +88,9 @@ void layOut(PriceLabel& label, const LabelPrice& price, const QString& before = 
 
 QString mismatchWords(const std::string& code, Device from, Device to) {
     if (code == "device-mismatch")
-        return QStringLiteral("on %1, needed on %2").arg(toQt(from.toString()), toQt(to.toString()));
-    if (code == "shape-mismatch") return QStringLiteral("shapes do not match");
-    if (code == "dtype-mismatch") return QStringLiteral("dtypes do not match");
+        return LabelWords::tr("on %1, needed on %2").arg(toQt(from.toString()), toQt(to.toString()));
+    if (code == "shape-mismatch") return LabelWords::tr("shapes do not match");
+    if (code == "dtype-mismatch") return LabelWords::tr("dtypes do not match");
     return toQt(code);
 }
 
@@ -175,7 +178,7 @@ void PriceLabels::prepareNode(const Source& source, std::uint32_t slot) {
     } else if (sender->device == shape.device) {
         constexpr std::uint64_t kIsHere = ~std::uint64_t{0};
         if (label.signature != kIsHere)
-            layOut(label, {QStringLiteral("already on %1").arg(toQt(shape.device.toString())), {}}, kIsHere);
+            layOut(label, {LabelWords::tr("already on %1").arg(toQt(shape.device.toString())), {}}, kIsHere);
     } else {
         const AttributeValue* pin = source.graph.find(shape.id)->attributes.find("pin_memory");
         const bool* pinned = pin ? std::get_if<bool>(pin) : nullptr;
@@ -191,7 +194,7 @@ void PriceLabels::prepareStaging(const Source& source, std::uint32_t slot) {
     const EdgeRun* known = source.runOf(stagingOf(shape.id));
     layOut(label,
            known ? LabelPrice(*known) : source.priceOf({shape.id, 0}, Device::cpu(), shape.device, false),
-           tr("staging"));
+           LabelWords::tr("staging"));
     // The lane has room for it at this size.
     if (source.mustPlace(label, 1)) placeBeside(label, source.scene, shape.rect, slot, source.scale);
 }
@@ -215,8 +218,8 @@ void PriceLabels::prepareWire(const Source& source, std::uint32_t slot) {
             words = LabelPrice(*known).words();
         } else {
             const auto& type = source.analysis.typeOf(wire.edge.from);
-            words.figures = type && type->shape.rank() == 0 ? QStringLiteral("passed by value")
-                                                            : QStringLiteral("read on the host");
+            words.figures = type && type->shape.rank() == 0 ? LabelWords::tr("passed by value")
+                                                            : LabelWords::tr("read on the host");
         }
         layOut(label, words, 1);
     }
@@ -231,8 +234,8 @@ void PriceLabels::prepareGhost(const Source& source, std::size_t index) {
         if (source.scene.ghosts().on(edge.to) == static_cast<std::int32_t>(index)) known = source.runOf(edge);
         if (known) break;
     }
-    layOut(label, known ? LabelPrice(*known) : LabelPrice(ghost.price), QStringLiteral("implicit"),
-           ghost.hoisted ? QStringLiteral("once") : QString());
+    layOut(label, known ? LabelPrice(*known) : LabelPrice(ghost.price), LabelWords::tr("implicit"),
+           ghost.hoisted ? LabelWords::tr("once") : QString());
     if (source.mustPlace(label, source.scale))
         placeBeside(label, source.scene, ghost.rect, kNoSlot, source.scale);
 }

@@ -6,24 +6,14 @@
 #include <QRegularExpression>
 
 #include <cmath>
-#include <limits>
 
 namespace twb {
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("attribute", text); }
-
-std::optional<double> toNumber(const QString& text) {
-    if (text.compare(QLatin1String("nan"), Qt::CaseInsensitive) == 0)
-        return std::numeric_limits<double>::quiet_NaN();
-    const bool negative = text.startsWith(QLatin1Char('-'));
-    const QString unsignedText = negative ? text.mid(1) : text;
-    if (unsignedText.compare(QLatin1String("inf"), Qt::CaseInsensitive) == 0)
-        return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-    bool ok = false;
-    const double value = text.toDouble(&ok);
-    return ok ? std::optional(value) : std::nullopt;
-}
+/// For translators.
+struct AttributeWords {
+    Q_DECLARE_TR_FUNCTIONS(Attribute)
+};
 
 /// "a list", "[1, 2]": the items between brackets.
 QStringList itemsOf(QString text, const QRegularExpression& separators) {
@@ -54,7 +44,8 @@ TypedValue readIntegers(const QString& text) {
         values.push_back(item.toLongLong(&ok));
         if (!ok)
             return refuse(
-                tr("“%1” is not a whole number; separate sizes by commas, such as 360, 64.").arg(item));
+                AttributeWords::tr("“%1” is not a whole number; separate sizes by commas, such as 360, 64.")
+                    .arg(item));
     }
     return {AttributeValue(std::move(values)), {}};
 }
@@ -64,9 +55,11 @@ TypedValue readNumbers(const QString& text) {
     const bool list = text.contains(QLatin1Char('[')) || items.size() != 1;
     std::vector<double> values;
     for (const QString& item : items) {
-        const std::optional<double> value = toNumber(item);
+        const std::optional<double> value = typedNumber(item);
         if (!value)
-            return refuse(tr("“%1” is not a number; separate values by commas, such as 1.5, 2.").arg(item));
+            return refuse(
+                AttributeWords::tr("“%1” is not a number; separate values by commas, such as 1.5, 2.")
+                    .arg(item));
         values.push_back(*value);
     }
     if (!list) return {AttributeValue(values.front()), {}};
@@ -81,16 +74,16 @@ TypedValue readValue(const AttributeSpec& spec, const QString& text) {
     case AttributeType::flag:
         if (trimmed == QLatin1String("true")) return {AttributeValue(true), {}};
         if (trimmed == QLatin1String("false")) return {AttributeValue(false), {}};
-        return refuse(tr("“%1” is not true or false.").arg(trimmed));
+        return refuse(AttributeWords::tr("“%1” is not true or false.").arg(trimmed));
     case AttributeType::integer: {
         bool ok = false;
         const qlonglong value = trimmed.toLongLong(&ok);
-        if (!ok) return refuse(tr("“%1” is not a whole number.").arg(trimmed));
+        if (!ok) return refuse(AttributeWords::tr("“%1” is not a whole number.").arg(trimmed));
         return {AttributeValue(std::int64_t(value)), {}};
     }
     case AttributeType::number: {
-        const std::optional<double> value = toNumber(trimmed);
-        if (!value) return refuse(tr("“%1” is not a number.").arg(trimmed));
+        const std::optional<double> value = typedNumber(trimmed);
+        if (!value) return refuse(AttributeWords::tr("“%1” is not a number.").arg(trimmed));
         return {AttributeValue(*value), {}};
     }
     case AttributeType::integers:

@@ -16,6 +16,7 @@ struct TypedValue {
 };
 
 /// Parses text as a value of `spec`. Lists accept "[360, 64]", "360, 64", "360 64" and "360×64".
+/// Numbers have a decimal point, as in Python; a single number may have the locale's separator.
 TypedValue readValue(const AttributeSpec& spec, const QString& text);
 /// readValue(), and checks ranges and choices with the op table's messages.
 TypedValue readValueFor(const Op& op, const AttributeSpec& spec, const QString& text);

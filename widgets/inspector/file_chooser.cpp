@@ -22,7 +22,7 @@ constexpr int kPreviewWidth = 232;
 constexpr std::size_t kMostTensors = 2000; ///< limit of the list
 
 QString sizeText(const TensorType& type) {
-    return type.isKnown() ? toQt(formatBytes(double(type.byteCount()))) : QString();
+    return type.isKnown() ? localized(formatBytes(double(type.byteCount()))) : QString();
 }
 
 } // namespace
@@ -37,16 +37,16 @@ FileChooser::FileChooser(QWidget* parent, const QString& folder)
     m_file->setFont(twb::font(TextRole::strong));
     m_facts->setWordWrap(true);
     m_facts->setObjectName(QStringLiteral("fileFacts"));
-    m_facts->setAccessibleName(tr("Contents of the file"));
+    m_facts->setAccessibleName(FileChooser::tr("Contents of the file"));
     m_tensors->setObjectName(QStringLiteral("fileTensors"));
-    m_tensors->setAccessibleName(tr("Tensors in the file"));
+    m_tensors->setAccessibleName(FileChooser::tr("Tensors in the file"));
     m_tensors->hide();
     auto* box = new QWidget;
     box->setFixedWidth(kPreviewWidth);
     auto* column = new QVBoxLayout(box);
     column->setContentsMargins(12, 0, 0, 0);
     column->setSpacing(8);
-    column->addWidget(makeHeading(tr("Preview")));
+    column->addWidget(makeHeading(FileChooser::tr("Preview")));
     column->addWidget(m_file);
     column->addWidget(m_facts);
     column->addWidget(m_tensors, 1);

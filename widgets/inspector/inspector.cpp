@@ -5,6 +5,8 @@
 #include "ops/op_table.h"
 #include "placement/fixes.h"
 #include "profile/report.h"
+#include "widgets/edit_title.h"
+#include "widgets/engine_words.h"
 #include "widgets/graph_edits.h"
 #include "widgets/inspector/attribute_editor.h"
 #include "widgets/inspector/problem_cards.h"
@@ -370,7 +372,7 @@ void Inspector::rename() {
     }
     Node renamed = *node;
     renamed.name = name;
-    DeltaBuilder builder(m_document.graph(), "Rename " + node->name + " to " + name);
+    DeltaBuilder builder(m_document.graph(), editTitle(EditTitle::tr("Rename %1 to %2"), node->name, name));
     builder.change(renamed);
     apply(builder.take());
 }
@@ -386,9 +388,9 @@ void Inspector::setAttribute(const AttributeSpec& spec, const std::optional<Attr
             after.attributes.erase(spec.name);
         if (after != before) delta.nodes.push_back({before, std::move(after)});
     }
-    delta.title = "Set " + spec.name + " of " +
-                  (delta.nodes.size() == 1 ? delta.nodes.front().after->name
-                                           : std::to_string(delta.nodes.size()) + " nodes");
+    delta.title =
+        editTitle(EditTitle::tr("Set %1 of %2"), spec.name,
+                  delta.nodes.size() == 1 ? delta.nodes.front().after->name : nodeCount(delta.nodes.size()));
     apply(std::move(delta));
 }
 
@@ -430,9 +432,10 @@ void Inspector::refreshFigures() {
             const QString known = priceKind(run.predicted, run.modelled);
             const QString kind = known.isEmpty() ? tr("measured") : known;
             rows.push_back({tr("bytes"), grouped(qint64(run.bytes))});
-            rows.push_back({tr("time, %1").arg(kind), toQt(formatMs(run.ns))});
-            if (run.modelledNs > 0) rows.push_back({tr("time, modelled"), toQt(formatMs(run.modelledNs))});
-            rows.push_back({tr("rate, %1").arg(kind), toQt(formatRate(run.gbPerSecond))});
+            rows.push_back({tr("time, %1").arg(kind), localized(formatMs(run.ns))});
+            if (run.modelledNs > 0)
+                rows.push_back({tr("time, modelled"), localized(formatMs(run.modelledNs))});
+            rows.push_back({tr("rate, %1").arg(kind), localized(formatRate(run.gbPerSecond))});
         }
         m_facts->setRows(rows);
         showTensor(selection.edge->from);
@@ -526,19 +529,19 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
         rows.push_back({tr("state"), tr("not run yet")});
     else if (run->second.state != StepState::done && run->second.state != StepState::running &&
              run->second.state != StepState::pending)
-        rows.push_back({tr("state"), toQt(name(run->second.state))});
+        rows.push_back({tr("state"), stateWord(run->second.state)});
     else if (m_runs.isStopped() && run->second.ns <= 0)
         rows.push_back({tr("state"), tr("computed in this iteration")}); // its times are not known yet
     else if (const Node* last = m_document.graph().find(run->second.timedAt); last && last->id != node.id)
         rows.push_back({tr("time"), tr("in one step with %1").arg(toQt(last->name))});
     else
-        rows.push_back(
-            {tr("time"),
-             (run->second.modelled ? tr("modelled %1") : tr("%1")).arg(toQt(formatMs(run->second.ns))) +
-                 (run->second.once ? tr(", once") : QString()) +
-                 (run->second.fused > 0 ? tr(", step of %1 ops").arg(run->second.fused) : QString())});
+        rows.push_back({tr("time"), (run->second.modelled ? tr("modelled %1") : QStringLiteral("%1"))
+                                            .arg(localized(formatMs(run->second.ns))) +
+                                        (run->second.once ? tr(", once") : QString()) +
+                                        (run->second.fused > 0 ? tr(", step of %1 ops").arg(run->second.fused)
+                                                               : QString())});
     if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
-        rows.push_back({tr("modelled"), toQt(formatMs(run->second.modelledNs))});
+        rows.push_back({tr("modelled"), localized(formatMs(run->second.modelledNs))});
     const auto addRecomputed = [&](const QString& name, PortRef output) {
         if (const std::optional<std::int64_t> iteration = m_runs.iterationComputedAgain(output))
             rows.push_back({name, tr("iteration %1, computed again").arg(grouped(*iteration))});

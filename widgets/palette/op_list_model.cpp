@@ -2,6 +2,7 @@
 
 #include "graph/composites.h"
 #include "ops/op_table.h"
+#include "widgets/engine_words.h"
 #include "widgets/palette/fuzzy_match.h"
 #include "widgets/palette/own_modules.h"
 #include "widgets/text.h"
@@ -57,9 +58,10 @@ void OpListModel::reload() {
     m_all.clear();
     for (const Op& op : opTable())
         m_all.push_back({toQt(op.name), toQt(op.category), toQt(op.doc), typesOf(op)});
-    for (const Composite& c : composites()) m_all.push_back({toQt(c.name), tr("Modules"), toQt(c.doc), {}});
+    for (const Composite& c : composites())
+        m_all.push_back({toQt(c.name), QStringLiteral("Modules"), toQt(c.doc), {}});
     for (const Composite& c : ownModules())
-        m_all.push_back({toQt(c.name), tr("Your modules"), toQt(c.doc), {}});
+        m_all.push_back({toQt(c.name), QStringLiteral("Your modules"), toQt(c.doc), {}});
     setFilter(m_filter);
 }
 
@@ -83,12 +85,12 @@ std::vector<OpListModel::Row> OpListModel::matching(const QString& text) const {
     for (const Row& row : m_all) {
         const bool matches = std::all_of(words.begin(), words.end(), [&](const QString& word) {
             return row.name.contains(word, Qt::CaseInsensitive) ||
-                   row.category.contains(word, Qt::CaseInsensitive) ||
+                   sectionWord(row.category).contains(word, Qt::CaseInsensitive) ||
                    row.doc.contains(word, Qt::CaseInsensitive);
         });
         if (!matches || (m_accepted && !m_accepted(row.name))) continue;
         if (m_order == Order::sections && (shown.empty() || shown.back().category != row.category))
-            shown.push_back({row.category, row.category, {}, {}, true});
+            shown.push_back({sectionWord(row.category), row.category, {}, {}, true});
         shown.push_back(row);
     }
     return shown;

@@ -1,5 +1,6 @@
 #include "widgets/palette/op_search.h"
 
+#include "widgets/engine_words.h"
 #include "widgets/icon.h"
 #include "widgets/labels.h"
 #include "widgets/palette/op_list_model.h"
@@ -47,7 +48,7 @@ public:
         painter->setPen(theme.secondaryText);
         const int typesWidth = drawRight(*painter, upper, font(TextRole::smallFigure),
                                          index.data(OpListModel::TypesRole).toString());
-        const int categoryWidth = drawRight(*painter, lower, font(TextRole::small), category);
+        const int categoryWidth = drawRight(*painter, lower, font(TextRole::small), sectionWord(category));
         painter->setFont(font(TextRole::small));
         drawElided(*painter, lower.adjusted(0, 0, -categoryWidth, 0), Qt::AlignVCenter | Qt::AlignLeft,
                    index.data(OpListModel::DocRole).toString());

@@ -21,6 +21,11 @@ namespace {
 
 constexpr std::uint64_t kLargestModule = std::uint64_t{64} << 20;
 
+/// For translators.
+struct ModuleNameWords {
+    Q_DECLARE_TR_FUNCTIONS(OwnModules)
+};
+
 QString suffix() { return QStringLiteral(".twbmodule"); }
 
 /// The name is the file's name, except for names that files cannot have.
@@ -64,10 +69,9 @@ std::optional<Composite> read(const QString& path) {
             parseFragment(readFile(std::filesystem::path(path.toStdU16String()), kLargestModule));
         freeHomeLane(module.fragment);
         const std::size_t count = module.fragment.nodes.size();
-        module.doc =
-            (count == 1 ? QCoreApplication::translate("OwnModules", "Your module of 1 node")
-                        : QCoreApplication::translate("OwnModules", "Your module of %1 nodes").arg(count))
-                .toStdString();
+        module.doc = (count == 1 ? ModuleNameWords::tr("Your module of 1 node")
+                                 : ModuleNameWords::tr("Your module of %1 nodes").arg(count))
+                         .toStdString();
         return module;
     } catch (const Error&) {
         return std::nullopt;
@@ -96,12 +100,11 @@ std::optional<Composite> ownModule(const QString& name) {
 
 QString refusalOfName(const QString& name) {
     constexpr qsizetype kLongest = 60;
-    const auto say = [](const char* text) { return QCoreApplication::translate("OwnModules", text); };
-    if (name.trimmed().isEmpty()) return say("A module needs a name.");
-    if (name.size() > kLongest) return say("A name can have at most 60 letters.");
+    if (name.trimmed().isEmpty()) return ModuleNameWords::tr("A module needs a name.");
+    if (name.size() > kLongest) return ModuleNameWords::tr("A name can have at most 60 letters.");
     const std::string text = name.toStdString();
     if (findOp(text) || findComposite(text))
-        return say("The palette already has a module %1. Choose another name.").arg(name);
+        return ModuleNameWords::tr("The palette already has a module %1. Choose another name.").arg(name);
     return {};
 }
 

@@ -50,10 +50,10 @@ public:
 protected:
     double getTickStep(const QCPRange& range) override { return m_step = Ticker::getTickStep(range); }
     QString getTickLabel(double tick, const QLocale&, QChar, int precision) override {
-        if (m_bytes) return toQt(formatBytes(tick));
+        if (m_bytes) return localized(formatBytes(tick));
         const bool needsMore = tick > 0 && tick < std::pow(10, -precision);
         const int least = needsMore ? int(std::ceil(-std::log10(tick) - 1e-9)) : precision;
-        return QString::number(tick, 'f', std::max(least, decimalsOf(kIsEven ? m_step : tick)));
+        return fixed(tick, std::max(least, decimalsOf(kIsEven ? m_step : tick)));
     }
 
 private:

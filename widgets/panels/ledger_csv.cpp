@@ -25,14 +25,14 @@ std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
         const bool isPredicted = figures.count == 0;
         const char* own = figures.modelled ? "modelled" : "measured";
         const char* predicted = figures.modelled ? "predicted, modelled" : "predicted";
-        out += csvLine({row.name.toStdString(), std::string(name(figures.kind)) + (isPeer ? ", peer" : ""),
-                        figures.setup ? "true" : "false", std::to_string(figures.count),
-                        number(figures.bytesPerCopy), std::to_string(figures.bytes), ms(figures.lastNs),
-                        ms(figures.minNs), ms(figures.medianNs), ms(figures.p95Ns), ms(figures.totalNs),
-                        isPredicted ? "" : number(figures.gbPerSecond()), optional(figures.ofPeakPercent),
-                        figures.pinned ? "pinned" : "pageable", optional(figures.queueWaitNs, 1e6),
-                        optional(figures.overlapPercent), ms(figures.predictedNs),
-                        optional(figures.errorPercent), isPredicted ? predicted : own});
+        out += csvLine(
+            {row.nameInFiles.toStdString(), std::string(name(figures.kind)) + (isPeer ? ", peer" : ""),
+             figures.setup ? "true" : "false", std::to_string(figures.count), number(figures.bytesPerCopy),
+             std::to_string(figures.bytes), ms(figures.lastNs), ms(figures.minNs), ms(figures.medianNs),
+             ms(figures.p95Ns), ms(figures.totalNs), isPredicted ? "" : number(figures.gbPerSecond()),
+             optional(figures.ofPeakPercent), figures.pinned ? "pinned" : "pageable",
+             optional(figures.queueWaitNs, 1e6), optional(figures.overlapPercent), ms(figures.predictedNs),
+             optional(figures.errorPercent), isPredicted ? predicted : own});
     }
     return out;
 }

@@ -1,5 +1,6 @@
 #include "widgets/panels/ledger_model.h"
 
+#include "widgets/engine_words.h"
 #include "widgets/price.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
@@ -71,19 +72,17 @@ constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
 QString noFigure() { return QStringLiteral("–"); }
 
 /// The digits as in every view; the unit is in the column's header.
-QString digits(const std::string& figure) { return toQt(figure).section(QLatin1Char(' '), 0, 0); }
+QString digits(const std::string& figure) { return localized(figure).section(QLatin1Char(' '), 0, 0); }
 
 QString ms(double ns) { return ns > 0 ? digits(formatMs(ns)) : noFigure(); }
 
-QString percent(const std::optional<double>& share) {
-    return share ? QStringLiteral("%1 %").arg(QString::number(*share, 'f', 0)) : noFigure();
-}
+QString percent(const std::optional<double>& share) { return share ? percentage(*share) : noFigure(); }
 
 /// With its sign, and a true minus.
 QString errorText(const std::optional<double>& error) {
     if (!error) return noFigure();
     const int off = qRound(*error);
-    return withSign(off, QStringLiteral("%1 %").arg(std::abs(off)));
+    return withSign(off, percentage(std::abs(off)));
 }
 
 bool isText(LedgerModel::Column column) {
@@ -105,13 +104,20 @@ void tellApart(std::vector<LedgerModel::Row>& rows, const Graph& graph) {
     for (const LedgerModel::Row& row : rows) ++count[row.name];
     std::unordered_map<QString, int> taken;
     for (LedgerModel::Row& row : rows) {
+        row.nameInFiles = row.name;
         if (count[row.name] < 2) continue;
         const Node* reader = graph.find(row.edge.to.node);
         if (reader && reader->op == "To" && !graph.outgoing(reader->id).empty())
             reader = graph.find(graph.outgoing(reader->id).front().to.node);
-        if (reader) row.name += LedgerModel::tr(" for %1").arg(toQt(reader->name));
-        if (const int before = taken[row.name]++; before > 0)
-            row.name += QStringLiteral(" (%1)").arg(before + 1);
+        if (reader) {
+            row.name += LedgerModel::tr(" for %1").arg(toQt(reader->name));
+            row.nameInFiles += QStringLiteral(" for %1").arg(toQt(reader->name));
+        }
+        const int copy = ++taken[row.name];
+        if (copy == 1) continue;
+        const QString number = QStringLiteral(" (%1)").arg(copy);
+        row.name += number;
+        row.nameInFiles += number;
     }
 }
 
@@ -233,14 +239,14 @@ QString LedgerModel::textOf(const Row& row, Column column) const {
     case SourceColumn:
         return row.source ? toQt(toShortString(*row.source)) : QString();
     case KindColumn:
-        return row.figures.direction == CopyDirection::peer ? tr("%1, peer").arg(toQt(name(row.figures.kind)))
-                                                            : toQt(name(row.figures.kind));
+        return row.figures.direction == CopyDirection::peer ? tr("%1, peer").arg(kindWord(row.figures.kind))
+                                                            : kindWord(row.figures.kind);
     case CountColumn:
         return grouped(std::int64_t(row.figures.count));
     case BytesColumn:
-        return toQt(formatBytes(row.figures.bytesPerCopy));
+        return localized(formatBytes(row.figures.bytesPerCopy));
     case MovedColumn:
-        return row.figures.count == 0 ? noFigure() : toQt(formatBytes(double(row.figures.bytes)));
+        return row.figures.count == 0 ? noFigure() : localized(formatBytes(double(row.figures.bytes)));
     case LastColumn:
         return ms(row.figures.lastNs);
     case MinColumn:
@@ -338,8 +344,8 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
                              : row.figures.modelled ? tr("modelled")
                                                     : tr("measured");
         return tr("%1: %2, %3 %4%5")
-            .arg(row.name, toQt(formatBytes(row.figures.bytesPerCopy)),
-                 toQt(formatMs(row.figures.typicalNs())), kind,
+            .arg(row.name, localized(formatBytes(row.figures.bytesPerCopy)),
+                 localized(formatMs(row.figures.typicalNs())), kind,
                  row.figures.setup ? tr(", once before the iterations") : QString());
     }
     default:

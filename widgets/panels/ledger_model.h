@@ -49,6 +49,7 @@ public:
 
     struct Row {
         QString name;
+        QString nameInFiles;        ///< in English
         std::uint32_t transfer = 0; ///< in the run's plan
         Edge edge;
         std::vector<Edge> served; ///< all edges that share the copy, including `edge`

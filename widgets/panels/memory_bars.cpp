@@ -46,8 +46,8 @@ void MemoryBars::setRows(std::vector<Row> rows) {
     QStringList said;
     for (const Row& row : m_rows)
         said << tr("%1: planned %2, peak %3")
-                    .arg(toQt(row.device.toString()), toQt(formatBytes(double(row.planned))),
-                         toQt(formatBytes(double(row.peak))));
+                    .arg(toQt(row.device.toString()), localized(formatBytes(double(row.planned))),
+                         localized(formatBytes(double(row.peak))));
     setAccessibleDescription(said.join(QStringLiteral("; ")));
     update();
 }
@@ -90,7 +90,7 @@ void MemoryBars::paintScale(QPainter& painter, double step, double scale) const 
     painter.setFont(twb::font(TextRole::smallFigure));
     painter.setPen(theme.secondaryText);
     for (int tick = 0; tick * step <= scale * 1.0001; ++tick) {
-        const QString bytes = toQt(formatBytes(tick * step));
+        const QString bytes = localized(formatBytes(tick * step));
         const double width = painter.fontMetrics().horizontalAdvance(bytes);
         const double x = 12 + (box.width() - 24) * tick * step / scale;
         painter.drawText(QPointF(std::clamp(x - width / 2, 12.0, box.width() - 12 - width), box.top() + 16),
@@ -141,9 +141,9 @@ void MemoryBars::paintRow(QPainter& painter, int number, double scale) const {
     }
     painter.setFont(twb::font(TextRole::small));
     painter.setPen(theme.text);
-    QStringList said{tr("planned %1").arg(toQt(formatBytes(double(row.planned))))};
-    if (row.peak > 0) said << tr("peak %1").arg(toQt(formatBytes(double(row.peak)))); // after a run
-    said << tr("of %1").arg(toQt(formatBytes(double(row.total))));
+    QStringList said{tr("planned %1").arg(localized(formatBytes(double(row.planned))))};
+    if (row.peak > 0) said << tr("peak %1").arg(localized(formatBytes(double(row.peak)))); // after a run
+    said << tr("of %1").arg(localized(formatBytes(double(row.total))));
     drawElided(painter, QRect(line.left(), box.top() + 36, line.width(), 18),
                Qt::AlignLeft | Qt::AlignVCenter, said.join(QStringLiteral(" · ")));
 }

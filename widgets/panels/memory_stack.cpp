@@ -86,7 +86,7 @@ void MemoryStack::makeBands() {
     m_lines.insert(m_lines.end(), rest.begin(), rest.end());
     QStringList said;
     for (const Line& line : m_lines)
-        said << QStringLiteral("%1 %2").arg(line.text, toQt(formatBytes(double(line.bytes))));
+        said << QStringLiteral("%1 %2").arg(line.text, localized(formatBytes(double(line.bytes))));
     setAccessibleDescription(tr("At the peak: %1").arg(said.join(QStringLiteral(", "))));
 }
 
@@ -179,19 +179,19 @@ void MemoryStack::paintFrame(QPainter& painter) const {
         painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
         painter.setPen(theme.secondaryText);
         painter.drawText(QRectF(0, y - 8, area.left() - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                         toQt(formatBytes(top() / 1.08 * i / 2)));
+                         localized(formatBytes(top() / 1.08 * i / 2)));
     }
     const double length = double(m_course->endNs - m_course->startNs);
     // The label in the middle is drawn only if there is room for it.
     const int labels =
-        area.width() < 3.5 * painter.fontMetrics().horizontalAdvance(toQt(formatMs(length))) ? 2 : 1;
+        area.width() < 3.5 * painter.fontMetrics().horizontalAdvance(localized(formatMs(length))) ? 2 : 1;
     for (int i = 0; i <= 2; i += labels)
         painter.drawText(QRectF(area.left() - 4, area.bottom() + 6, area.width() + 4, 16),
                          (i == 0   ? Qt::AlignLeft
                           : i == 1 ? Qt::AlignHCenter
                                    : Qt::AlignRight) |
                              Qt::AlignVCenter,
-                         toQt(formatMs(length * i / 2)));
+                         localized(formatMs(length * i / 2)));
     painter.setFont(twb::font(TextRole::small));
     const bool modelled = m_plan->virtualClock;
     drawElided(painter, QRectF(12, 0, area.right() - 12, kHead - 4).toRect(),
@@ -234,7 +234,8 @@ void MemoryStack::paintPeak(QPainter& painter) const {
     // Above the line, but not over the heading.
     const double label = planned - 17 < kHead - 4 ? planned + 2 : planned - 17;
     drawElided(painter, QRectF(area.left() + 4, label, area.width() - 8, 16).toRect(),
-               Qt::AlignRight | Qt::AlignVCenter, tr("planned %1").arg(toQt(formatBytes(double(m_planned)))));
+               Qt::AlignRight | Qt::AlignVCenter,
+               tr("planned %1").arg(localized(formatBytes(double(m_planned)))));
     const double x = area.left() + peakColumn(int(area.width())) + 0.5;
     const double y = area.bottom() - double(m_course->peakBytes) / top() * area.height();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -261,7 +262,7 @@ void MemoryStack::paintList(QPainter& painter) const {
         }
         painter.setPen(line.isSum || line.band >= 0 ? theme.text : theme.secondaryText);
         painter.setFont(twb::font(TextRole::smallFigure));
-        const QString bytes = toQt(formatBytes(double(line.bytes)));
+        const QString bytes = localized(formatBytes(double(line.bytes)));
         painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, bytes);
         const int taken = painter.fontMetrics().horizontalAdvance(bytes) + 8;
         painter.setFont(twb::font(line.isSum ? TextRole::strong : TextRole::body));

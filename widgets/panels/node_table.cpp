@@ -2,6 +2,7 @@
 
 #include "core/format.h"
 #include "ops/op_table.h"
+#include "widgets/engine_words.h"
 #include "widgets/labels.h"
 #include "widgets/text.h"
 
@@ -127,17 +128,17 @@ QString NodeTableModel::text(const NodeId& id, int column) const {
         return toQt((facts ? facts->device : graph.deviceOf(*node)).toString());
     case NodeColumn::time: {
         const NodeRun* run = runOf(m_runs, id);
-        return run && run->ns > 0 ? toQt(formatMs(run->ns)) : QString();
+        return run && run->ns > 0 ? localized(formatMs(run->ns)) : QString();
     }
     case NodeColumn::share: {
         const NodeRun* run = runOf(m_runs, id);
         if (!run || run->ns <= 0 || run->once) return {};
-        return QStringLiteral("%1 %").arg(QString::number(100 * run->ns / sumOf(m_runs), 'f', 1));
+        return percentage(100 * run->ns / sumOf(m_runs), 1);
     }
     case NodeColumn::kind: {
         const NodeRun* run = runOf(m_runs, id);
         if (!run || run->state == StepState::pending) return {};
-        if (run->ns <= 0) return run->state == StepState::done ? QString() : toQt(twb::name(run->state));
+        if (run->ns <= 0) return run->state == StepState::done ? QString() : stateWord(run->state);
         const QString kind = run->modelled ? tr("modelled") : tr("measured");
         return run->once ? tr("%1, once").arg(kind) : kind;
     }
@@ -196,7 +197,7 @@ QString EdgeTableModel::text(const Edge& edge, int column) const {
     }
     case EdgeColumn::time: {
         const EdgeRun* run = runOf(m_runs, edge);
-        return run && run->ns > 0 ? toQt(formatMs(run->ns)) : QString();
+        return run && run->ns > 0 ? localized(formatMs(run->ns)) : QString();
     }
     case EdgeColumn::kind: {
         const EdgeRun* run = runOf(m_runs, edge);

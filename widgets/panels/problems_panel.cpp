@@ -2,6 +2,7 @@
 
 #include "graph/folding.h"
 #include "placement/fixes.h"
+#include "widgets/engine_words.h"
 #include "widgets/icon.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/labels.h"
@@ -61,7 +62,7 @@ QVariant ProblemsModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         switch (column) {
         case SeverityColumn:
-            return severity;
+            return severityWord(problem->severity);
         case CodeColumn:
             return toQt(problem->code);
         case NodeColumn:

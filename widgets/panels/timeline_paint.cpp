@@ -45,12 +45,12 @@ void TimelinePanel::paintAxis(QPainter& painter) const {
         const double unit = micro ? step / 1e3 : step / 1e6;
         const int decimals = std::max(0, int(std::ceil(-std::log10(unit) - 1e-9)));
         painter.drawText(QRectF(x - 48, area().bottom() + 6, 96, 16), Qt::AlignCenter,
-                         QString::number(value, 'f', decimals));
+                         fixed(value, decimals));
     }
     painter.setFont(twb::font(TextRole::small));
-    painter.drawText(QRectF(kPaintMargin, area().bottom() + 6, kLabel - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                     (micro ? tr("µs") : tr("ms")) +
-                         (m_model.plan().virtualClock ? tr(", modelled times") : QString()));
+    painter.drawText(
+        QRectF(kPaintMargin, area().bottom() + 6, kLabel - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
+        (micro ? tr("µs") : tr("ms")) + (m_model.plan().virtualClock ? tr(", modelled times") : QString()));
 }
 
 void TimelinePanel::paintRows(QPainter& painter) const {

@@ -82,10 +82,10 @@ void TimelinePanel::adopt(TimelineModel model) {
 QString TimelinePanel::criticalPathText() const {
     const RunCourse& course = m_model.course();
     if (course.critical.empty() || course.lengthNs <= 0) return {};
-    const auto share = [&](double ns) { return QString::number(100 * ns / course.lengthNs, 'f', 0); };
+    const auto share = [&](double ns) { return fixed(100 * ns / course.lengthNs, 0); };
     return tr("Critical path of the last iteration, underlined: %1%2, of which compute %3 %, transfers %4 %, "
               "launches %5 %, waiting %6 %")
-        .arg(toQt(formatMs(course.lengthNs)), m_model.plan().virtualClock ? tr(" modelled") : QString(),
+        .arg(localized(formatMs(course.lengthNs)), m_model.plan().virtualClock ? tr(" modelled") : QString(),
              share(course.computeNs), share(course.transferNs), share(course.overheadNs),
              share(course.waitNs));
 }
@@ -245,7 +245,7 @@ QString TimelinePanel::tipAt(QPointF point) const {
     const bool modelled = isModelled(m_model.plan(), step);
     QString tip = tr("%1 on %2: %3 %4")
                       .arg(toQt(step.label), toQt(stream.label),
-                           toQt(formatMs(m_model.endOf(record) - m_model.startOf(record))),
+                           localized(formatMs(m_model.endOf(record) - m_model.startOf(record))),
                            modelled ? tr("modelled") : tr("measured"));
     if (m_model.isCritical(record)) tip += tr(", on the critical path");
     const std::uint32_t after = m_model.course().after[record];

@@ -4,6 +4,7 @@
 #include "formats/project.h"
 #include "formats/trained_graph.h"
 #include "widgets/ask_for_path.h"
+#include "widgets/engine_words.h"
 #include "widgets/inspector/fact_rows.h"
 #include "widgets/labels.h"
 #include "widgets/panels/heat_table.h"
@@ -376,17 +377,17 @@ void TrainingPanel::refreshFacts() {
         if (last.validationLoss)
             add(tr("Validation loss"), metricText(Metric::validationLoss, *last.validationLoss));
         if (last.accuracy) add(tr("Validation accuracy"), metricText(Metric::accuracy, *last.accuracy));
-        if (last.rate) add(tr("Learning rate"), QString::number(*last.rate, 'g', 5));
+        if (last.rate) add(tr("Learning rate"), compact(*last.rate, 5));
         if (last.rows > 0 && last.seconds > 0)
             add(m_training.isModelled() ? tr("Samples/s, modelled") : tr("Samples/s"),
                 grouped(std::int64_t(double(last.rows) / last.seconds)));
         if (last.rows > 0 && last.seconds > 0)
             add(tr("Waiting for data"),
-                tr("%1 % of the time").arg(100 * last.dataWait / last.seconds, 0, 'f', 1));
+                tr("%1 % of the time").arg(fixed(100 * last.dataWait / last.seconds, 1)));
         const EpochRecord& best = *bestEpoch(record, metric);
         if (const auto value = valueOf(best, metric)) {
             add(tr("Best epoch"), grouped(best.epoch));
-            add(tr("Best %1").arg(toQt(name(metric))), metricText(metric, *value));
+            add(tr("Best %1").arg(metricWord(metric)), metricText(metric, *value));
         }
     }
     if (!m_training.error().isEmpty()) add(tr("Error"), m_training.error());

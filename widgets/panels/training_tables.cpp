@@ -84,7 +84,7 @@ QVariant ParameterTable::data(const QModelIndex& index, int role) const {
     const std::optional<double> value = valueOf(figures, quantity);
     switch (role) {
     case Qt::DisplayRole:
-        return value ? QString::number(*value, 'g', 2) : QStringLiteral("–");
+        return value ? compact(*value, 2) : QStringLiteral("–");
     case Qt::ToolTipRole:
     case Qt::AccessibleTextRole:
         return tr("%1, epoch %2\ngradient norm %3\nupdate norm %4\nweight norm %5\nupdate / weight %6")
@@ -154,7 +154,7 @@ QVariant ConfusionTable::data(const QModelIndex& index, int role) const {
             .arg(index.column())
             .arg(grouped(count), grouped(sum))
             .arg(index.row())
-            .arg(100 * share, 0, 'f', 1);
+            .arg(fixed(100 * share, 1));
     case Qt::BackgroundRole:
         return count > 0 ? QVariant(heatColor(Theme::current(), share)) : QVariant();
     default:

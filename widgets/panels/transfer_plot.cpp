@@ -422,10 +422,10 @@ void TransferPlot::updateReadout(QPointF at) {
     const QString dot = QStringLiteral(" · ");
     // Short lines, so that the box covers little of a small plot.
     QString text = m_curves[row].row.name + QLatin1Char('\n') + when + QLatin1Char('\n') +
-                   toQt(formatMs(double(point.slowestNs))) + dot +
+                   localized(formatMs(double(point.slowestNs))) + dot +
                    (m_curves[row].row.figures.modelled ? tr("modelled") : tr("measured")) +
-                   QLatin1Char('\n') + toQt(formatBytes(bytes));
-    if (point.slowestNs > 0) text += dot + toQt(formatRate(bytes / double(point.slowestNs)));
+                   QLatin1Char('\n') + localized(formatBytes(bytes));
+    if (point.slowestNs > 0) text += dot + localized(formatRate(bytes / double(point.slowestNs)));
     m_readout->show({xAxis->pixelToCoord(place.x()), yAxis->pixelToCoord(place.y())},
                     Theme::current().series(row), text);
     setAccessibleDescription(text);

@@ -21,11 +21,12 @@ namespace twb {
 void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
     m_menuButton->setMenu(&menu);
     auto* units = new QActionGroup(&menu);
-    const std::pair<QString, QString> names[] = {{tr("Time of each transfer"), tr("Alt+Shift+1")},
-                                                 {tr("Rate of each transfer"), tr("Alt+Shift+2")},
-                                                 {tr("Average bytes per second"), tr("Alt+Shift+3")},
-                                                 {tr("Share of the iteration"), tr("Alt+Shift+4")},
-                                                 {tr("Cumulative time"), tr("Alt+Shift+5")}};
+    const std::pair<QString, QString> names[] = {
+        {tr("Time of each transfer"), QStringLiteral("Alt+Shift+1")},
+        {tr("Rate of each transfer"), QStringLiteral("Alt+Shift+2")},
+        {tr("Average bytes per second"), QStringLiteral("Alt+Shift+3")},
+        {tr("Share of the iteration"), QStringLiteral("Alt+Shift+4")},
+        {tr("Cumulative time"), QStringLiteral("Alt+Shift+5")}};
     for (int i = 0; i < 5; ++i) {
         QAction* action = add(menu, names[i].first, QKeySequence(names[i].second),
                               [this, i] { setUnit(TransferPlot::Unit(i)); });
@@ -44,24 +45,29 @@ void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
         connect(action, &QAction::toggled, this, set);
         return action;
     };
-    addSwitch(tr("&Logarithmic scale"), tr("Alt+Shift+L"), [this](bool on) { m_plot->setLogarithmic(on); });
-    addSwitch(tr("&Pause the plot"), tr("Alt+Shift+P"), [this](bool on) { m_plot->setPaused(on); });
-    QAction* follow =
-        add(menu, tr("&Follow the run"), QKeySequence(tr("Alt+Shift+F")), [this] { m_plot->follow(); });
+    addSwitch(tr("&Logarithmic scale"), QStringLiteral("Alt+Shift+L"),
+              [this](bool on) { m_plot->setLogarithmic(on); });
+    addSwitch(tr("&Pause the plot"), QStringLiteral("Alt+Shift+P"),
+              [this](bool on) { m_plot->setPaused(on); });
+    QAction* follow = add(menu, tr("&Follow the run"), QKeySequence(QStringLiteral("Alt+Shift+F")),
+                          [this] { m_plot->follow(); });
     follow->setEnabled(!m_plot->isFollowing());
     connect(m_plot, &TransferPlot::followingChanged, follow, [follow](bool on) { follow->setEnabled(!on); });
     fillCurvesMenu(*menu.addMenu(tr("&Curves")), add);
     menu.addSeparator();
-    QAction* whole = addSwitch(tr("&Whole ledger"), tr("Alt+Shift+T"), [this](bool on) { setWhole(on); });
+    QAction* whole =
+        addSwitch(tr("&Whole ledger"), QStringLiteral("Alt+Shift+T"), [this](bool on) { setWhole(on); });
     connect(m_wholeSwitch, &QPushButton::toggled, whole, &QAction::setChecked);
-    add(menu, tr("Fi&lter the ledger"), QKeySequence(tr("Alt+Shift+R")), [this] {
+    add(menu, tr("Fi&lter the ledger"), QKeySequence(QStringLiteral("Alt+Shift+R")), [this] {
         setWhole(true);
         m_filter->setFocus(Qt::ShortcutFocusReason);
     });
     menu.addSeparator();
-    add(menu, tr("Export pict&ure…"), QKeySequence(tr("Alt+Shift+E")), [this] { exportPicture(); });
-    add(menu, tr("Export C&SV…"), QKeySequence(tr("Alt+Shift+C")), [this] { exportCsv(); });
-    add(menu, tr("E&xport ledger as CSV…"), QKeySequence(tr("Alt+Shift+S")), [this] { exportLedger(); });
+    add(menu, tr("Export pict&ure…"), QKeySequence(QStringLiteral("Alt+Shift+E")),
+        [this] { exportPicture(); });
+    add(menu, tr("Export C&SV…"), QKeySequence(QStringLiteral("Alt+Shift+C")), [this] { exportCsv(); });
+    add(menu, tr("E&xport ledger as CSV…"), QKeySequence(QStringLiteral("Alt+Shift+S")),
+        [this] { exportLedger(); });
 }
 
 void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
@@ -82,15 +88,16 @@ void TransfersPanel::fillCurvesMenu(QMenu& menu, const AddAction& add) {
             text, shortcut, [this, count] { m_choice.showMost(count); },
             [this, count] { return m_choice.rule() == CurveChoice::Rule::most && m_choice.most() == count; });
     };
-    addMost(tr("The 3 most expensive"), tr("Alt+Shift+6"), 3);
-    addMost(tr("The 10 most expensive"), tr("Alt+Shift+7"), 10);
-    addMost(tr("The 30 most expensive"), tr("Alt+Shift+8"), 30);
-    addMost(tr("All, up to %1").arg(CurveChoice::kMostCurves), tr("Alt+Shift+9"), CurveChoice::kMostCurves);
+    addMost(tr("The 3 most expensive"), QStringLiteral("Alt+Shift+6"), 3);
+    addMost(tr("The 10 most expensive"), QStringLiteral("Alt+Shift+7"), 10);
+    addMost(tr("The 30 most expensive"), QStringLiteral("Alt+Shift+8"), 30);
+    addMost(tr("All, up to %1").arg(CurveChoice::kMostCurves), QStringLiteral("Alt+Shift+9"),
+            CurveChoice::kMostCurves);
     addRule(
-        tr("Selected transfers"), tr("Alt+Shift+0"), [this] { m_choice.showSelected(); },
+        tr("Selected transfers"), QStringLiteral("Alt+Shift+0"), [this] { m_choice.showSelected(); },
         [this] { return m_choice.rule() == CurveChoice::Rule::selected; });
     menu.addSeparator();
-    add(menu, tr("Show or hide the curve"), QKeySequence(tr("Alt+Shift+H")), [this] {
+    add(menu, tr("Show or hide the curve"), QKeySequence(QStringLiteral("Alt+Shift+H")), [this] {
         if (m_table->currentRow() >= 0) toggleCurve(m_table->currentRow());
     });
 }

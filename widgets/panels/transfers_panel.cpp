@@ -206,7 +206,7 @@ void TransfersPanel::refreshSums() {
     }
     const QString dot = QStringLiteral(" · ");
     std::vector<FactRows::Row> rows{
-        {tr("per iteration"), toQt(formatMs(ns)) + dot + toQt(formatBytes(bytes))}};
+        {tr("per iteration"), localized(formatMs(ns)) + dot + localized(formatBytes(bytes))}};
     const std::optional<RunResult>& result = m_runs.result();
     if (result && result->iterations > 0 && m_runs.figures()) {
         const bool isVirtual = m_runs.figures()->plan().virtualClock;
@@ -214,13 +214,11 @@ void TransfersPanel::refreshSums() {
             double(isVirtual ? result->clockNs : result->wallNs) / double(result->iterations);
         // Copies overlap with kernels and with each other, so their times may add up to more than the
         // iteration.
-        if (iteration > 0)
-            rows.push_back({tr("share of the iteration"),
-                            QStringLiteral("%1 %").arg(QString::number(100 * ns / iteration, 'f', 0))});
+        if (iteration > 0) rows.push_back({tr("share of the iteration"), percentage(100 * ns / iteration)});
     }
     if (predictedNs > 0 && ns > 0 && result) {
         const auto off = qRound(100 * (ns / predictedNs - 1));
-        rows.push_back({tr("vs. prediction"), withSign(off, QStringLiteral("%1 %").arg(std::abs(off)))});
+        rows.push_back({tr("vs. prediction"), withSign(off, percentage(std::abs(off)))});
     }
     // In a small panel, the legend's rows have priority.
     const bool isLow = height() < kRoomForSums;

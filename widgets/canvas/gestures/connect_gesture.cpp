@@ -3,12 +3,11 @@
 #include "graph/port_fit.h"
 #include "graph/reach.h"
 #include "widgets/canvas/hit_test.h"
+#include "widgets/edit_title.h"
 #include "widgets/text.h"
 
 #include <QApplication>
 #include <QCoreApplication>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -164,16 +163,17 @@ void ConnectGesture::finish(const Pointer& pointer) {
             if (shown && !m_isOverCard) m_host.wantOp(pointer.pixel, {m_fixedSide, m_fixed}, *shown);
             return;
         }
-        DeltaBuilder builder(graph, fmt::format("Disconnect {} from {}", nameOf(graph, lifted->from.node),
-                                                nameOf(graph, lifted->to.node)));
+        DeltaBuilder builder(graph,
+                             editTitle(EditTitle::tr("Disconnect %1 from %2"),
+                                       nameOf(graph, lifted->from.node), nameOf(graph, lifted->to.node)));
         builder.disconnect(*lifted);
         m_host.apply(builder.take());
         return;
     }
     const Edge edge = m_fixedSide == PortSide::output ? Edge{m_fixed, *end} : Edge{*end, m_fixed};
     if (graph.sourceOf(edge.to) == edge.from) return;
-    DeltaBuilder builder(
-        graph, fmt::format("Connect {} to {}", nameOf(graph, edge.from.node), nameOf(graph, edge.to.node)));
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Connect %1 to %2"), nameOf(graph, edge.from.node),
+                                          nameOf(graph, edge.to.node)));
     // A wire that is plugged into another port keeps its dots.
     std::vector<Dot> dots = lifted ? graph.dots(lifted->to) : std::vector<Dot>();
     if (lifted) builder.disconnect(*lifted);

@@ -5,10 +5,9 @@
 #include "placement/lane_move.h"
 #include "widgets/canvas/gestures/lane_outlook.h"
 #include "widgets/canvas/hit_test.h"
+#include "widgets/edit_title.h"
 
 #include <QApplication>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,20 +26,31 @@ constexpr double kGuidePixels = 6; ///< maximum distance of alignment in pixels
 double leastY(const Node& node) { return node.op == "To" ? kLeastPillY : kLeastY; }
 double snapped(double at) { return std::round(at / kGrid) * kGrid; }
 
-std::string titleOf(const Graph& graph, const Selection& what) {
+/// The new device and the new frame of the moved items are empty if they stay.
+auto titleOf(const Graph& graph, const Selection& what, const std::string& device = {},
+             const std::string& frame = {}) {
     const std::size_t count = what.nodes.size() + what.notes.size() + what.dots.size();
-    if (count == what.dots.size()) return count == 1 ? "Move dot" : fmt::format("Move {} dots", count);
-    if (count != 1) return fmt::format("Move {} {}", count, count == what.nodes.size() ? "nodes" : "things");
-    if (what.nodes.empty()) return "Move note";
-    return fmt::format("Move {}", graph.find(*what.nodes.begin())->name);
+    const std::string number = std::to_string(count);
+    std::string moved;
+    if (count == what.dots.size())
+        moved = count == 1 ? editTitle(EditTitle::tr("dot")) : editTitle(EditTitle::tr("%1 dots"), number);
+    else if (count != 1)
+        moved = count == what.nodes.size() ? nodeCount(count) : editTitle(EditTitle::tr("%1 things"), number);
+    else
+        moved = what.nodes.empty() ? editTitle(EditTitle::tr("note")) : graph.find(*what.nodes.begin())->name;
+    if (!device.empty() && !frame.empty())
+        return editTitle(EditTitle::tr("Move %1 to %2 into %3"), moved, device, frame);
+    if (!device.empty()) return editTitle(EditTitle::tr("Move %1 to %2"), moved, device);
+    if (!frame.empty()) return editTitle(EditTitle::tr("Move %1 into %2"), moved, frame);
+    return editTitle(EditTitle::tr("Move %1"), moved);
 }
 
 /// Inserts a node into a wire; returns the title of the edit.
-std::string insertInto(DeltaBuilder& builder, const Splice& splice, NodeId node) {
+auto insertInto(DeltaBuilder& builder, const Splice& splice, NodeId node) {
     const auto [in, out] = edgesOf(splice, {node});
     const Graph& graph = builder.graph();
-    std::string title = fmt::format("Insert {} between {} and {}", graph.find(node)->name,
-                                    graph.find(in.from.node)->name, graph.find(out.to.node)->name);
+    std::string title = editTitle(EditTitle::tr("Insert %1 between %2 and %3"), graph.find(node)->name,
+                                  graph.find(in.from.node)->name, graph.find(out.to.node)->name);
     putInto(builder, splice.wire, in.to, out.from);
     return title;
 }
@@ -376,9 +386,9 @@ void MoveGesture::finish(const Pointer& pointer) {
             stays.position = graph.find(id)->position; // a host value stays on its lane
             builder.change(stays);
         }
-        std::string title = titleOf(graph, moved);
-        if (changesDevice) title += " to " + device.toString();
-        if (const Frame* frame = graph.find(joined)) title += " into " + frame->title;
+        const Frame* frame = graph.find(joined);
+        std::string title = titleOf(graph, moved, changesDevice ? device.toString() : std::string(),
+                                    frame ? frame->title : std::string());
         if (splice) title = insertInto(builder, *splice, m_items.front().node);
         Delta delta = builder.take();
         delta.title = std::move(title);
