@@ -57,6 +57,7 @@ void BottomPanel::fitCorner() {
     const bool isBelow = corner->sizeHint().width() > 0 && needed > width();
     m_bar->setDirection(isBelow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
     m_bar->setSpacing(isBelow ? 0 : 8);
+    m_bar->setAlignment(m_corners, isBelow ? Qt::AlignLeft : Qt::Alignment()); // not stretched over the row
     // A bar that had to scroll would stay where it was scrolled to.
     m_tabs->setUsesScrollButtons(m_tabs->sizeHint().width() + 12 > width());
 }
