@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "profile/resource_path.h"
 #include "widgets/crash_report.h"
+#include "widgets/language.h"
 #include "widgets/main_window.h"
 #include "widgets/session.h"
 #include "widgets/settings.h"
@@ -105,6 +106,7 @@ int main(int argc, char** argv) {
         return fail(ExitCode::fileError, error.what());
     }
     setHostThreads(settings::threads()); // before the first backend is made
+    useLanguage(settings::language());
     if (shot->isWanted()) {
         Theme::apply(app, Theme::named(toQt(options.theme)));
         MainWindow window(profiles);

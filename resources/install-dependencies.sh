@@ -7,6 +7,7 @@ set -euo pipefail
 packages=(
     git g++ cmake ninja-build ccache
     qt6-base-dev "qt6-svg-dev|libqt6svg6-dev" qt6-qpa-plugins qt6-wayland libgl-dev
+    qt6-l10n-tools qt6-translations-l10n
     libqcustomplot-dev
     libonnx-dev libprotobuf-dev libgraphviz-dev
     libopenblas-openmp-dev libdnnl-dev ocl-icd-opencl-dev nlohmann-json3-dev libcli11-dev libfmt-dev

@@ -1,6 +1,7 @@
 #include "widgets/review_dialog.h"
 
 #include "widgets/labels.h"
+#include "widgets/language.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -69,7 +70,12 @@ ReviewDialog::ReviewDialog(const Content& content, QWidget* parent) : QDialog(pa
         copy->setToolTip(tr("Copies the table as text."));
         connect(copy, &QPushButton::clicked, this, [content] {
             QStringList lines{content.columns.join(QLatin1Char('\t'))};
-            for (const QStringList& row : content.rows) lines << row.join(QLatin1Char('\t'));
+            for (const QStringList& row : content.rows) {
+                QStringList cells = row;
+                for (qsizetype column = 1; column < cells.size() && !content.areWords; ++column)
+                    cells[column] = withoutLocale(cells[column]);
+                lines << cells.join(QLatin1Char('\t'));
+            }
             QApplication::clipboard()->setText(lines.join(QLatin1Char('\n')) + QLatin1Char('\n'));
         });
     }

@@ -12,6 +12,7 @@ namespace {
 constexpr std::chrono::milliseconds kAutosave{10'000};
 
 const QString kTheme = QStringLiteral("theme");
+const QString kLanguage = QStringLiteral("language");
 const QString kEditor = QStringLiteral("editor");
 const QString kAutosaveSeconds = QStringLiteral("autosaveSeconds");
 const QString kRestore = QStringLiteral("restoreSession");
@@ -28,6 +29,9 @@ QString keyOf(const QKeySequence& standard) {
 
 QString theme() { return QSettings().value(kTheme).toString(); }
 void setTheme(const QString& name) { QSettings().setValue(kTheme, name); }
+
+QString language() { return QSettings().value(kLanguage).toString(); }
+void setLanguage(const QString& code) { QSettings().setValue(kLanguage, code); }
 
 QString editor() { return QSettings().value(kEditor).toString().trimmed(); }
 void setEditor(const QString& command) { QSettings().setValue(kEditor, command); }

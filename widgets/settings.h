@@ -15,6 +15,10 @@ namespace twb::settings {
 QString theme();
 void setTheme(const QString& name);
 
+/// "en", "de", or empty: same as the system. Takes effect after a restart.
+QString language();
+void setLanguage(const QString& code);
+
 /// The autosave delay.
 std::chrono::milliseconds autosaveInterval();
 void setAutosaveInterval(std::chrono::milliseconds interval);

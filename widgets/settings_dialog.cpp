@@ -44,6 +44,7 @@ QComboBox* makeChoice(const char* name, const QString& present,
 struct General {
     QWidget* page = new QWidget;
     QComboBox* theme;
+    QComboBox* language;
     QComboBox* policy;
     QComboBox* profile;
     QSpinBox* threads = new QSpinBox;
@@ -58,6 +59,10 @@ struct General {
                             {QStringLiteral("dark"), Words::tr("Dark")},
                             {QStringLiteral("light"), Words::tr("Light")},
                             {QStringLiteral("high-contrast"), Words::tr("High contrast")}});
+        language = makeChoice("settingsLanguage", settings::language(),
+                              {{QString(), Words::tr("Same as system")},
+                               {QStringLiteral("en"), QStringLiteral("English")},
+                               {QStringLiteral("de"), QStringLiteral("Deutsch")}});
         policy = makeChoice("settingsPolicy", toQt(settings::policy().toString()),
                             {{toQt(Policy::strict.toString()), Words::tr("Strict")},
                              {toQt(Policy::implicit.toString()), Words::tr("Implicit")}});
@@ -94,6 +99,7 @@ struct General {
         form->setVerticalSpacing(12);
         form->setFieldGrowthPolicy(QFormLayout::FieldsStayAtSizeHint);
         form->addRow(Words::tr("&Theme"), theme);
+        form->addRow(Words::tr("&Language (after restart)"), language);
         form->addRow(Words::tr("&Policy of new graphs"), policy);
         form->addRow(Words::tr("Simulate a missing &GPU as"), profile);
         form->addRow(Words::tr("CPU t&hreads (after restart)"), threads);
@@ -105,6 +111,7 @@ struct General {
 
     void write() const {
         settings::setTheme(theme->currentData().toString());
+        settings::setLanguage(language->currentData().toString());
         if (const auto chosen = Policy::parse(policy->currentData().toString().toStdString()))
             settings::setPolicy(*chosen);
         settings::setProfile(profile->currentData().toString());
