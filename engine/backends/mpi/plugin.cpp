@@ -85,8 +85,9 @@ MPI_Datatype typeOf(int dtype) {
         return MPI_UINT32_T;
     case DType::u64:
         return MPI_UINT64_T;
+    default: // no collective takes a narrow dtype
+        return MPI_DATATYPE_NULL;
     }
-    return MPI_DATATYPE_NULL;
 }
 
 void listenTo(int peer) {
