@@ -14,6 +14,8 @@ void WindowOptions::addTo(CLI::App& app) {
                    "Open FILE, or the start page, write a picture of the window, and exit")
         ->type_name("OUT.png");
     app.add_option("--size", size, "Size of the picture")->type_name("WxH")->capture_default_str();
+    app.add_flag("--only-graph", onlyGraph,
+                 "Draw the graph without the window, as large as --size allows; for file managers");
     app.add_option("--theme", theme, "Theme of the picture")
         ->check(CLI::IsMember({"dark", "light", "high-contrast"}))
         ->type_name("THEME")

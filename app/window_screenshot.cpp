@@ -5,11 +5,13 @@
 #include "widgets/main_window.h"
 #include "widgets/project_card.h"
 #include "widgets/text.h"
+#include "widgets/theme.h"
 
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QEventLoop>
 #include <QLayout>
+#include <QPainter>
 #include <QPixmap>
 #include <QRegularExpression>
 
@@ -23,6 +25,8 @@ namespace twb {
 namespace {
 
 constexpr int kLeast = 480;
+constexpr int kLeastGraph = 16;
+const QSize kWindow(1600, 1000); ///< around a graph that is drawn alone
 constexpr int kMost = 8192;
 
 /// English in every language: scripts read it.
@@ -41,12 +45,15 @@ WindowScreenshot::WindowScreenshot(WindowOptions options) : m_options(std::move(
     static const QRegularExpression size(QStringLiteral("^(\\d{1,5})x(\\d{1,5})$"));
     const auto match = size.match(toQt(m_options.size));
     m_size = {match.captured(1).toInt(), match.captured(2).toInt()};
-    if (m_size.width() < kLeast || m_size.height() < kLeast || m_size.width() > kMost ||
+    const int least = m_options.onlyGraph ? kLeastGraph : kLeast;
+    if (m_size.width() < least || m_size.height() < least || m_size.width() > kMost ||
         m_size.height() > kMost)
         throw Error(
             ErrorCode::invalidArgument,
-            fmt::format("--size must be a width and a height from {} to {}, such as 1600x1000, not {}",
-                        kLeast, kMost, m_options.size));
+            fmt::format("--size must be a width and a height from {} to {}, such as 1600x1000, not {}", least,
+                        kMost, m_options.size));
+    if (m_options.onlyGraph && m_options.files.empty())
+        throw Error(ErrorCode::invalidArgument, "--only-graph needs a FILE");
     if (isWanted() && m_options.files.size() > 1)
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("--screenshot takes one file, but got {}", m_options.files.size()));
@@ -78,8 +85,25 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
     return window.runs().result()->status == RunStatus::failed ? ExitCode::runFailed : ExitCode::fine;
 }
 
+QImage WindowScreenshot::picture(MainWindow& window) const {
+    if (!m_options.onlyGraph) return window.grab().toImage();
+    const CanvasPicture graph = window.canvas().picture();
+    const QSizeF whole = graph.size();
+    // As a whole, headers of the lanes included: CanvasPicture::image() keeps them readable, hence large. At
+    // most 100 %, at which small graphs look best.
+    const QSizeF most(std::min<double>(m_size.width(), whole.width()),
+                      std::min<double>(m_size.height(), whole.height()));
+    const QSize size = whole.scaled(most, Qt::KeepAspectRatio).toSize().expandedTo({1, 1});
+    QImage image(size, QImage::Format_ARGB32_Premultiplied);
+    image.fill(Theme::current().canvas);
+    QPainter painter(&image);
+    painter.setRenderHint(QPainter::Antialiasing);
+    graph.paint(painter, image.rect());
+    return image;
+}
+
 bool WindowScreenshot::save(MainWindow& window) const {
-    if (window.grab().save(toQt(m_options.screenshot), "PNG")) return true;
+    if (picture(window).save(toQt(m_options.screenshot), "PNG")) return true;
     say(QStringLiteral("%1 cannot be written").arg(toQt(m_options.screenshot)));
     return false;
 }
@@ -87,7 +111,7 @@ bool WindowScreenshot::save(MainWindow& window) const {
 ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     // A picture has the requested size, even below the window's minimum.
     window.layout()->setSizeConstraint(QLayout::SetNoConstraint);
-    window.resize(m_size);
+    window.resize(m_options.onlyGraph ? kWindow : m_size);
     window.show();
     settle();
     try {

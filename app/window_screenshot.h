@@ -3,6 +3,7 @@
 #include "app/exit_code.h"
 #include "app/window_options.h"
 
+#include <QImage>
 #include <QSize>
 #include <QString>
 
@@ -25,6 +26,7 @@ private:
     ExitCode run(MainWindow& window, const QString& file) const;
     /// Throws as FileClaims does if the picture would replace a file that the window shows.
     void claimPicture(MainWindow& window, const QString& file) const;
+    QImage picture(MainWindow& window) const;
     bool save(MainWindow& window) const;
 
     WindowOptions m_options;

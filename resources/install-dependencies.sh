@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that Tensor Workbench needs to build and run, as far as they are missing, and lists them.
-#   --tests   also the packages for the tests with ONNX's data and PyTorch, the benchmarks and the mold linker
+#   --tests      also the packages for the tests with ONNX's data and PyTorch, the benchmarks and the mold linker
+#   --packages   also the packages for resources/package.sh
 set -euo pipefail
 
 # One name per line; if distributions use different names, they are joined by "|" and the first existing one is installed.
@@ -20,9 +21,11 @@ for option in "$@"; do
                       python3-torch python3-pytest python3-jsonschema
                       xvfb dbus-daemon at-spi2-core python3-pyatspi
                       man-db groff zsh fish
-                      libopenmpi-dev openmpi-bin libmpich-dev mpich) ;;
-    -h | --help) sed -n '2,3s/^# //p' "$0"; exit 0 ;;
-    *) echo "install-dependencies.sh: \"$option\" is not an option of this script; the only option is --tests." >&2; exit 2 ;;
+                      libopenmpi-dev openmpi-bin libmpich-dev mpich
+                      man-db groff zsh fish desktop-file-utils appstream shared-mime-info librsvg2-bin) ;;
+    --packages) packages+=(dpkg-dev file librsvg2-bin patchelf xz-utils) ;;
+    -h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;
+    *) echo "install-dependencies.sh: \"$option\" is not an option of this script; the options are --tests and --packages." >&2; exit 2 ;;
     esac
 done
 

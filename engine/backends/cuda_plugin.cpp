@@ -48,14 +48,16 @@ CudaDevices findDevices() {
         return loadCudaDevices(fs::absolute(set, failed));
     }
     const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
-    for (const fs::path& place : {folder, folder.parent_path() / "lib"}) {
+    const fs::path lib = folder.parent_path() / "lib";
+    for (const fs::path& place : {folder, lib, lib / "tensor-workbench"}) {
         if (!fs::exists(place / kFile, failed)) continue;
         if (!hasDriver()) return none("NVIDIA driver not found (libcuda.so.1)");
         return loadCudaDevices(place / kFile);
     }
-    return none(fmt::format("this build has no CUDA plugin: there is no {} in {} or in {}; it is built where "
-                            "CMake finds a CUDA toolkit",
-                            kFile, folder.string(), (folder.parent_path() / "lib").string()));
+    return none(
+        fmt::format("no CUDA plugin ({}) in {}, {} or {}; install the package tensor-workbench-cuda, or "
+                    "build with -DTWB_CUDA=ON and a CUDA toolkit",
+                    kFile, folder.string(), lib.string(), (lib / "tensor-workbench").string()));
 }
 
 } // namespace

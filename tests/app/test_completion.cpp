@@ -15,7 +15,7 @@ QList<QStringList> calls() {
     const Program twb;
     QList<QStringList> out{{"twb"}, {"tensor-workbench"}};
     const QString help = twb.run({"--help"}).out;
-    static const QRegularExpression command(QStringLiteral("^  (\\w+)  +\\S"),
+    static const QRegularExpression command(QStringLiteral("^  ([\\w-]+)  +\\S"),
                                             QRegularExpression::MultilineOption);
     const QString commands = help.mid(help.indexOf("Subcommands:"));
     for (auto found = command.globalMatch(commands); found.hasNext();)

@@ -118,7 +118,7 @@ private Q_SLOTS:
         if (hasDriver()) QSKIP("skipped: this machine has a driver");
         const QString problem = QString::fromStdString(devices.problem);
         QVERIFY2(problem.contains(fs::exists(kReal) ? QLatin1String("NVIDIA driver not found")
-                                                    : QLatin1String("this build has no CUDA plugin")),
+                                                    : QLatin1String("no CUDA plugin (libtwb_cuda.so)")),
                  qPrintable(problem));
     }
 };
