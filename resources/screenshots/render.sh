@@ -34,5 +34,11 @@ for theme in dark light; do
             for model in blocks swin efficientnet; do render "$model" "$models/$model.onnx"; done
         fi
         render script --tab problems "$here/../examples/10-your-own-script.twb"
+        # Pictures of the manual.
+        if [[ $size-$theme == 1280x800-light ]]; then
+            render lesson1 --tab problems "$here/../examples/01-cpu-tensor-plus-cuda-tensor.twb"
+            render transfers --run 200 --tab transfers "$here/../examples/06-a-transfer-in-a-tight-loop.twb"
+            render training --run 20 --tab training "$here/../examples/11-a-model-learns.twb"
+        fi
     done
 done

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "support/test_main.h"
+#include "widgets/actions/menu_action.h"
 #include "widgets/manual_window.h"
 #include "widgets/recent_files.h"
 #include "widgets/window_hand.h"
@@ -45,6 +46,20 @@ QList<QAction*> menu(MainWindow& window, const char* title, const char* inside =
             }
     }
     return {};
+}
+
+/// A row of the manual's page of keys for each action of a menu and its submenus that has keys.
+QString keyRows(const QMenu& menu) {
+    QString out;
+    for (const QAction* action : menu.actions()) {
+        if (action->menu()) out += keyRows(*action->menu());
+        const QString keys = QKeySequence::listToString(action->shortcuts(), QKeySequence::PortableText);
+        if (!action->menu() && !keys.isEmpty())
+            out += QStringLiteral("| %1 | %2 |\n")
+                       .arg(pathOf(*action).remove(QStringLiteral("…")),
+                            QString(keys).replace(QStringLiteral("; "), QStringLiteral(", ")));
+    }
+    return out;
 }
 
 QPushButton* button(QWidget& in, const char* text) {
@@ -139,6 +154,29 @@ private Q_SLOTS:
         auto* manual = window->findChild<ManualWindow*>();
         QVERIFY(manual && manual->isVisible());
         manual->close();
+    }
+
+    /// The page is generated from the menus, so that no key is missing or wrong.
+    void theKeysPageListsTheKeysOfAllActions() {
+        const auto window = makeWindow();
+        QString page =
+            QStringLiteral("# Keys\n\n[Manual](index.md)\n\n*Help ▸ Keys* changes these keys. Ctrl+Shift+P "
+                           "searches for an action by name. A letter alone acts on the canvas.\n");
+        for (const QAction* top : window->menuBar()->actions()) {
+            const QString rows = keyRows(*top->menu());
+            if (rows.isEmpty()) continue;
+            page += QStringLiteral("\n## %1\n\n| action | keys |\n|---|---|\n")
+                        .arg(top->text().remove(QLatin1Char('&')));
+            page += rows;
+        }
+        QFile file(sourcePath("resources/manual/keys.md"));
+        const bool isThere = file.open(QIODevice::ReadOnly);
+        if (isThere && QString::fromUtf8(file.readAll()) == page) return;
+        const QString wanted = QStringLiteral(TWB_BINARY_DIR "/keys.md");
+        QFile out(wanted);
+        QVERIFY(out.open(QIODevice::WriteOnly));
+        out.write(page.toUtf8());
+        QFAIL(qPrintable(QStringLiteral("copy %1 to %2, which differs").arg(wanted, file.fileName())));
     }
 
     void lessonsAreNumberedAndLeadOn() {
