@@ -28,7 +28,7 @@
     </message>
     <message>
         <source>Fix &amp;all mismatches…</source>
-        <translation>&amp;Alle Mismatches beheben …</translation>
+        <translation>&amp;Alle Mismatches beheben&#xa0;…</translation>
     </message>
     <message>
         <source>Finds the fixes that minimise the total time of all steps and copies.</source>
@@ -36,7 +36,7 @@
     </message>
     <message>
         <source>&amp;Propose placement…</source>
-        <translation>&amp;Platzierung vorschlagen …</translation>
+        <translation>&amp;Platzierung vorschlagen&#xa0;…</translation>
     </message>
     <message>
         <source>Finds the lanes that minimise the total time of all steps and copies. Pinned nodes stay.</source>
@@ -44,7 +44,7 @@
     </message>
     <message>
         <source>&amp;What if…</source>
-        <translation>&amp;Was wäre wenn …</translation>
+        <translation>&amp;Was wäre wenn&#xa0;…</translation>
     </message>
     <message>
         <source>Predicts the time of an iteration on other GPUs.</source>
@@ -52,7 +52,7 @@
     </message>
     <message>
         <source>&amp;Compare policies…</source>
-        <translation>Policies &amp;vergleichen …</translation>
+        <translation>Policies &amp;vergleichen&#xa0;…</translation>
     </message>
     <message>
         <source>Lists the edges that fail or cause a copy under each policy.</source>
@@ -72,7 +72,7 @@
     </message>
     <message>
         <source>Computing the cheapest fixes…</source>
-        <translation>Die günstigsten Korrekturen werden berechnet …</translation>
+        <translation>Die günstigsten Korrekturen werden berechnet&#xa0;…</translation>
     </message>
     <message>
         <source>No device mismatches.</source>
@@ -128,7 +128,7 @@
     </message>
     <message>
         <source>Searching for a better placement…</source>
-        <translation>Eine bessere Platzierung wird gesucht …</translation>
+        <translation>Eine bessere Platzierung wird gesucht&#xa0;…</translation>
     </message>
     <message>
         <source>No better placement found.</source>
@@ -228,7 +228,7 @@
     </message>
     <message>
         <source>Predicting…</source>
-        <translation>Vorhersage läuft …</translation>
+        <translation>Vorhersage läuft&#xa0;…</translation>
     </message>
     <message>
         <source>this graph</source>
@@ -578,6 +578,42 @@
         <source>implicit</source>
         <translation>implizit</translation>
     </message>
+    <message>
+        <source>Wire from %1 to %2</source>
+        <translation>Verbindung von %1 nach %2</translation>
+    </message>
+    <message>
+        <source>Module %1</source>
+        <translation>Modul %1</translation>
+    </message>
+    <message>
+        <source>%1, %2 on %3</source>
+        <translation>%1, %2 auf %3</translation>
+    </message>
+    <message>
+        <source>%1, error</source>
+        <translation>%1, Fehler</translation>
+    </message>
+    <message>
+        <source>transfer from %1 to %2</source>
+        <translation>Transfer von %1 nach %2</translation>
+    </message>
+    <message>
+        <source>%1 in %2, %3</source>
+        <translation>%1 in %2, %3</translation>
+    </message>
+    <message>
+        <source>%1, %2</source>
+        <translation>%1, %2</translation>
+    </message>
+    <message>
+        <source>predicted</source>
+        <translation>vorhergesagt</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
 </context>
 <context>
     <name>ConnectGesture</name>
@@ -596,6 +632,21 @@
     <message>
         <source>%1 of %2 does not accept %3.</source>
         <translation>%1 von %2 nimmt %3 nicht an.</translation>
+    </message>
+</context>
+<context>
+    <name>CrashReport</name>
+    <message>
+        <source>Crash report</source>
+        <translation>Absturzbericht</translation>
+    </message>
+    <message>
+        <source>This report is only on this computer, in %1. It names the last actions, which can contain names of nodes.</source>
+        <translation>Dieser Bericht liegt nur auf diesem Rechner, in %1. Er nennt die letzten Aktionen, die Namen von Knoten enthalten können.</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
     </message>
 </context>
 <context>
@@ -1178,23 +1229,23 @@
     <name>ExportActions</name>
     <message>
         <source>Export &amp;image…</source>
-        <translation>B&amp;ild exportieren …</translation>
+        <translation>B&amp;ild exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>Export for P&amp;yTorch…</source>
-        <translation>Für P&amp;yTorch exportieren …</translation>
+        <translation>Für P&amp;yTorch exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>Export O&amp;NNX model…</source>
-        <translation>&amp;ONNX-Modell exportieren …</translation>
+        <translation>&amp;ONNX-Modell exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>Export r&amp;eport…</source>
-        <translation>Be&amp;richt exportieren …</translation>
+        <translation>Be&amp;richt exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>P&amp;rint…</source>
-        <translation>&amp;Drucken …</translation>
+        <translation>&amp;Drucken&#xa0;…</translation>
     </message>
     <message>
         <source>Export for PyTorch</source>
@@ -1531,7 +1582,7 @@
     </message>
     <message>
         <source>Reading %1…</source>
-        <translation>%1 wird gelesen …</translation>
+        <translation>%1 wird gelesen&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -1632,7 +1683,7 @@
     </message>
     <message>
         <source>Convert to &amp;bf16…</source>
-        <translation>Nach &amp;bf16 konvertieren …</translation>
+        <translation>Nach &amp;bf16 konvertieren&#xa0;…</translation>
     </message>
     <message>
         <source>Computes products and convolutions in bf16, and shows the accuracy lost.</source>
@@ -1640,7 +1691,7 @@
     </message>
     <message>
         <source>&amp;Quantize to int8…</source>
-        <translation>Nach int8 &amp;quantisieren …</translation>
+        <translation>Nach int8 &amp;quantisieren&#xa0;…</translation>
     </message>
     <message>
         <source>Computes products and convolutions in int8, and shows the accuracy lost.</source>
@@ -1664,7 +1715,7 @@
     </message>
     <message>
         <source>Comparing with %1…</source>
-        <translation>Vergleich mit %1 läuft …</translation>
+        <translation>Vergleich mit %1 läuft&#xa0;…</translation>
     </message>
     <message>
         <source>No Conv, MatMul or Gemm in f32 with fixed weights.</source>
@@ -1819,6 +1870,10 @@
         <source>Shortcuts</source>
         <translation>Tastenkürzel</translation>
     </message>
+    <message>
+        <source>High contrast</source>
+        <translation>Hoher Kontrast</translation>
+    </message>
 </context>
 <context>
     <name>SourceEditor</name>
@@ -1868,7 +1923,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <name>TrainingActions</name>
     <message>
         <source>&amp;Add training…</source>
-        <translation>Training hin&amp;zufügen …</translation>
+        <translation>Training hin&amp;zufügen&#xa0;…</translation>
     </message>
     <message>
         <source>Mixed precision with &amp;bf16</source>
@@ -2040,12 +2095,16 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>&amp;Same as system</source>
         <translation>&amp;Wie das System</translation>
     </message>
+    <message>
+        <source>&amp;High contrast</source>
+        <translation>&amp;Hoher Kontrast</translation>
+    </message>
 </context>
 <context>
     <name>twb::AddActions</name>
     <message>
         <source>Add an o&amp;p…</source>
-        <translation>&amp;Op hinzufügen …</translation>
+        <translation>&amp;Op hinzufügen&#xa0;…</translation>
     </message>
     <message>
         <source>Searches for an op and puts it under the pointer. On the canvas, Shift+A and a double click do the same.</source>
@@ -2053,7 +2112,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Add &amp;note…</source>
-        <translation>&amp;Notiz hinzufügen …</translation>
+        <translation>&amp;Notiz hinzufügen&#xa0;…</translation>
     </message>
     <message>
         <source>No lane for %1. Add one with Graph ▸ Add lane.</source>
@@ -2104,7 +2163,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Choose a file…</source>
-        <translation>Datei wählen …</translation>
+        <translation>Datei wählen&#xa0;…</translation>
     </message>
     <message>
         <source>true</source>
@@ -2181,7 +2240,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Pause on a &amp;condition…</source>
-        <translation>Unter einer &amp;Bedingung pausieren …</translation>
+        <translation>Unter einer &amp;Bedingung pausieren&#xa0;…</translation>
     </message>
     <message>
         <source>&amp;Disable breakpoints</source>
@@ -2424,7 +2483,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>&amp;Open…</source>
-        <translation>Ö&amp;ffnen …</translation>
+        <translation>Ö&amp;ffnen&#xa0;…</translation>
     </message>
     <message>
         <source>Open &amp;recent</source>
@@ -2440,7 +2499,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Save &amp;as…</source>
-        <translation>Speichern &amp;unter …</translation>
+        <translation>Speichern &amp;unter&#xa0;…</translation>
     </message>
     <message>
         <source>No recent files</source>
@@ -2496,7 +2555,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Stopping run %1…</source>
-        <translation>Lauf %1 wird angehalten …</translation>
+        <translation>Lauf %1 wird angehalten&#xa0;…</translation>
     </message>
     <message>
         <source>Unsaved changes</source>
@@ -2552,7 +2611,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Copying tensors…</source>
-        <translation>Tensoren werden kopiert …</translation>
+        <translation>Tensoren werden kopiert&#xa0;…</translation>
     </message>
     <message>
         <source>Cannot copy a tensor file</source>
@@ -2713,6 +2772,18 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>The file compared with this window: added (+), removed (−), changed (~)</source>
         <translation>Die Datei gegenüber diesem Fenster: hinzugefügt (+), entfernt (−), geändert (~)</translation>
+    </message>
+    <message>
+        <source>Tensor Workbench crashed on %1 at %2. A report is on this computer.</source>
+        <translation>Tensor Workbench ist am %1 um %2 abgestürzt. Ein Bericht liegt auf diesem Rechner.</translation>
+    </message>
+    <message>
+        <source>&amp;Show report</source>
+        <translation>Bericht an&amp;zeigen</translation>
+    </message>
+    <message>
+        <source>&amp;Delete report</source>
+        <translation>Bericht &amp;löschen</translation>
     </message>
 </context>
 <context>
@@ -3051,11 +3122,11 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Re&amp;name lane…</source>
-        <translation>Spur um&amp;benennen …</translation>
+        <translation>Spur um&amp;benennen&#xa0;…</translation>
     </message>
     <message>
         <source>&amp;Remove lane…</source>
-        <translation>Spur ent&amp;fernen …</translation>
+        <translation>Spur ent&amp;fernen&#xa0;…</translation>
     </message>
     <message>
         <source>&amp;Send all to lane</source>
@@ -3115,7 +3186,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Rename lane…</source>
-        <translation>Spur umbenennen …</translation>
+        <translation>Spur umbenennen&#xa0;…</translation>
     </message>
     <message>
         <source>Select all nodes</source>
@@ -3131,7 +3202,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Remove lane…</source>
-        <translation>Spur entfernen …</translation>
+        <translation>Spur entfernen&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -3556,7 +3627,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Se&amp;ttings…</source>
-        <translation>Ein&amp;stellungen …</translation>
+        <translation>Ein&amp;stellungen&#xa0;…</translation>
     </message>
     <message>
         <source>&amp;Find an op</source>
@@ -3652,7 +3723,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>&amp;Keys…</source>
-        <translation>&amp;Tastenkürzel …</translation>
+        <translation>&amp;Tastenkürzel&#xa0;…</translation>
     </message>
     <message>
         <source>&amp;About Tensor Workbench</source>
@@ -3672,7 +3743,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>&amp;Edit note…</source>
-        <translation>Notiz bearbei&amp;ten …</translation>
+        <translation>Notiz bearbei&amp;ten&#xa0;…</translation>
     </message>
     <message>
         <source>Transfers</source>
@@ -3898,7 +3969,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Re&amp;name module…</source>
-        <translation>Modul um&amp;benennen …</translation>
+        <translation>Modul um&amp;benennen&#xa0;…</translation>
     </message>
     <message>
         <source>&amp;Colour</source>
@@ -3938,7 +4009,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Save to &amp;palette…</source>
-        <translation>In Palette &amp;sichern …</translation>
+        <translation>In Palette &amp;sichern&#xa0;…</translation>
     </message>
     <message>
         <source>Saves the module with its nodes, to add it to any graph.</source>
@@ -3998,11 +4069,11 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Arranging modules…</source>
-        <translation>Module werden angeordnet …</translation>
+        <translation>Module werden angeordnet&#xa0;…</translation>
     </message>
     <message>
         <source>Arranging cards…</source>
-        <translation>Karten werden angeordnet …</translation>
+        <translation>Karten werden angeordnet&#xa0;…</translation>
     </message>
     <message>
         <source>E&amp;xpand module</source>
@@ -4254,7 +4325,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <name>twb::OverlayActions</name>
     <message>
         <source>O&amp;verlay profile…</source>
-        <translation>Profil als Overla&amp;y laden …</translation>
+        <translation>Profil als Overla&amp;y laden&#xa0;…</translation>
     </message>
     <message>
         <source>Shows the measured times of a PyTorch or ONNX Runtime profile on the graph.</source>
@@ -4262,7 +4333,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>&amp;Unmatched in overlay…</source>
-        <translation>Ni&amp;cht im Overlay zugeordnet …</translation>
+        <translation>Ni&amp;cht im Overlay zugeordnet&#xa0;…</translation>
     </message>
     <message>
         <source>Lists the steps without a measured time, and the ops of the profile that match no step.</source>
@@ -4294,7 +4365,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Reading %1…</source>
-        <translation>%1 wird gelesen …</translation>
+        <translation>%1 wird gelesen&#xa0;…</translation>
     </message>
     <message>
         <source>The profile belongs to another graph</source>
@@ -4306,7 +4377,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Unmatched…</source>
-        <translation>Nicht zugeordnet …</translation>
+        <translation>Nicht zugeordnet&#xa0;…</translation>
     </message>
     <message>
         <source>Remove overlay</source>
@@ -4912,7 +4983,7 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>Open…</source>
-        <translation>Öffnen …</translation>
+        <translation>Öffnen&#xa0;…</translation>
     </message>
     <message>
         <source>Tensor Workbench</source>
@@ -5093,7 +5164,7 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>&amp;Save as .npy…</source>
-        <translation>Als .npy &amp;speichern …</translation>
+        <translation>Als .npy &amp;speichern&#xa0;…</translation>
     </message>
     <message>
         <source>Use as &amp;reference</source>
@@ -5121,7 +5192,7 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>computing…</source>
-        <translation>wird berechnet …</translation>
+        <translation>wird berechnet&#xa0;…</translation>
     </message>
     <message>
         <source>min</source>
@@ -5318,7 +5389,7 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>Add training…</source>
-        <translation>Training hinzufügen …</translation>
+        <translation>Training hinzufügen&#xa0;…</translation>
     </message>
     <message>
         <source>Gradients and updates of the parameters over the epochs</source>
@@ -5414,15 +5485,15 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>Export weights…</source>
-        <translation>Gewichte exportieren …</translation>
+        <translation>Gewichte exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>Export CSV…</source>
-        <translation>CSV exportieren …</translation>
+        <translation>CSV exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>Export plot…</source>
-        <translation>Diagramm exportieren …</translation>
+        <translation>Diagramm exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>Clear earlier runs</source>
@@ -5695,15 +5766,15 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>Export pict&amp;ure…</source>
-        <translation>&amp;Bild exportieren …</translation>
+        <translation>&amp;Bild exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>Export C&amp;SV…</source>
-        <translation>C&amp;SV exportieren …</translation>
+        <translation>C&amp;SV exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>E&amp;xport ledger as CSV…</source>
-        <translation>Bilan&amp;z als CSV exportieren …</translation>
+        <translation>Bilan&amp;z als CSV exportieren&#xa0;…</translation>
     </message>
     <message>
         <source>The 3 most expensive</source>
@@ -5843,7 +5914,7 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>Filter by edge, kind, memory or timing…</source>
-        <translation>Nach Kante, Art, Speicher oder Zeitquelle filtern …</translation>
+        <translation>Nach Kante, Art, Speicher oder Zeitquelle filtern&#xa0;…</translation>
     </message>
     <message>
         <source>No transfers: no tensor moves to another device.</source>
@@ -5874,7 +5945,7 @@ Update / Gewicht %6</translation>
     </message>
     <message>
         <source>&amp;Watch a process…</source>
-        <translation>Prozess &amp;beobachten …</translation>
+        <translation>Prozess &amp;beobachten&#xa0;…</translation>
     </message>
 </context>
 <context>

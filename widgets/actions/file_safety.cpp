@@ -107,16 +107,17 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
 void FileSafety::offerCrashReports(const QString& folder) {
     const std::vector<CrashReport> reports = crashReports(folder);
     if (reports.empty()) return;
-    m_notice.ask(
-        tr("Tensor Workbench crashed on %1. A report is on this computer.")
-            .arg(QLocale::c().toString(reports.front().time, QStringLiteral("yyyy-MM-dd 'at' HH:mm:ss"))),
-        {{tr("&Show report"), [this, report = reports.front()] { showCrashReport(report, &m_window); },
-          false},
-         {tr("&Delete report"),
-          [reports] {
-              for (const CrashReport& report : reports) QFile::remove(report.path);
-          }},
-         {tr("&Not now"), [] {}}});
+    const QDateTime& time = reports.front().time;
+    m_notice.ask(tr("Tensor Workbench crashed on %1 at %2. A report is on this computer.")
+                     .arg(QLocale().toString(time.date(), QLocale::ShortFormat),
+                          QLocale().toString(time.time(), QLocale::ShortFormat)),
+                 {{tr("&Show report"),
+                   [this, report = reports.front()] { showCrashReport(report, &m_window); }, false},
+                  {tr("&Delete report"),
+                   [reports] {
+                       for (const CrashReport& report : reports) QFile::remove(report.path);
+                   }},
+                  {tr("&Not now"), [] {}}});
 }
 
 void FileSafety::fileChanged() {
