@@ -63,6 +63,23 @@ void pReluKernel(const KernelContext& ctx) {
     });
 }
 
+void inferReluGrad(InferContext& ctx) {
+    const TensorType& y = *ctx.input(1);
+    const Shape& dy = ctx.input(0)->shape;
+    if (dy.rank() != y.shape.rank() || (dy.isKnown() && y.shape.isKnown() && dy != y.shape))
+        ctx.fail("shape-mismatch", 0,
+                 fmt::format("the gradient of a result must have its shape {}, but has shape {}",
+                             y.shape.toTorchString(), dy.toTorchString()));
+    ctx.output(0, y);
+}
+
+void reluGradKernel(const KernelContext& ctx) {
+    withFloat(ctx.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(ctx.inputs[0], ctx.inputs[1], ctx.outputs[0], element::ReluGrad{});
+    });
+}
+
 void inferClip(InferContext& ctx) {
     for (int i : {1, 2})
         if (const TensorType* bound = ctx.input(i))
@@ -350,7 +367,25 @@ void addActivations(std::vector<Op>& table) {
                               kSigned, 1, viaFloat<unaryNumberKernel<element::Relu>>));
     table.back().element = {"Relu"};
     table.back().torch = "torch.relu({0})";
-    table.back().gradient = [](GradientContext& g) { g.give(0, where(g.output() > 0, g.gradient())); };
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, apply("ReluGrad", {g.gradient(), g.output()}));
+    };
+
+    Op reluGrad = makeOp("ReluGrad", "Activation", 0, "The gradient of Relu's input from that of its result",
+                         "dX = Y > 0 ? dY : 0");
+    reluGrad.element = {"ReluGrad"};
+    reluGrad.torch = "torch.where({1} > 0, {0}, torch.zeros_like({0}))";
+    reluGrad.gradient = [](GradientContext& g) {
+        g.give(0, apply("ReluGrad", {g.gradient(), g.input(1)})); // the derivative by Y is 0
+    };
+    reluGrad.inputs = {port("dY", "grad_out", kFloats, "T"), port("Y", "result", kFloats, "T")};
+    reluGrad.outputs = {port("dX", "", kFloats, "T")};
+    reluGrad.elementwise = true;
+    reluGrad.channelsLast = ChannelsLast::pointwise;
+    reluGrad.inPlace = {0, 1};
+    reluGrad.infer = inferReluGrad;
+    reluGrad.kernel = viaFloat<reluGradKernel>;
+    table.push_back(std::move(reluGrad));
 
     Op gelu = makeUnary("Gelu", "Activation", 20, "Gaussian error linear unit",
                         "Y = X / 2 · (1 + erf(X / √2))", kFloats, 20, viaFloat<geluKernel>);

@@ -107,6 +107,11 @@ struct Shrink {
     }
 };
 
+/// The gradient of Relu's input from that of its result y.
+struct ReluGrad {
+    template <class T> TWB_HOST_DEVICE T operator()(T dy, T y) const { return y > T(0) ? dy : T(0); }
+};
+
 struct PRelu {
     template <class T> TWB_HOST_DEVICE T operator()(T x, T slope) const {
         return x < 0 ? Mul{}(slope, x) : x;

@@ -142,6 +142,7 @@ private Q_SLOTS:
     void variadic();
     void nanAmongMany();
     void prelu();
+    void reluGrad();
     void clip();
     void clipOfBounds();
     void alongAxis();
@@ -381,6 +382,28 @@ void TestElementwise::prelu() {
     QVERIFY(inferError([&] {
                 inferTypes("PRelu", {}, std::vector<TensorType>{one, many});
             }).contains("the slope of PRelu must broadcast to X"));
+}
+
+void TestElementwise::reluGrad() {
+    Dice dice(6);
+    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+        for (int round = 0; round < 30; ++round) {
+            const Shape shape = dice.shape(4, 6);
+            const Tensor dy = inLayout(dice.tensor(dtype, shape, -9, 9), dice.layout());
+            const Tensor y =
+                inLayout(runOp("Relu", {}, {dice.tensor(dtype, shape, -9, 9)})[0], dice.layout());
+            const auto exact = [](double gradient, double result) { return result > 0 ? gradient : 0; };
+            const QString wrong = difference(runOp("ReluGrad", {}, {dy, y})[0], shape,
+                                             expectBroadcast(shape, dy, y, exact), {});
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+        }
+    // A mask hides infinities and NaN, which a product with 0 would not.
+    const Tensor dx =
+        runOp("ReluGrad", {},
+              {tensorOf(DType::f32, {3}, {kNaN, kInf, kInf}), tensorOf(DType::f32, {3}, {0, kNaN, 1})})[0];
+    QVERIFY(difference(dx, {3}, {0, 0, kInf}, {}).isEmpty());
+    const std::vector<TensorType> types{{DType::f32, {2, 3}}, {DType::f32, {3}}};
+    QVERIFY(inferError([&] { inferTypes("ReluGrad", {}, types); }).contains("must have its shape [3]"));
 }
 
 void TestElementwise::clip() {

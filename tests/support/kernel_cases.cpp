@@ -52,6 +52,11 @@ Case pRelu(Dice& dice, const Op&, DType dtype) {
     return {{}, {wide(dice, dtype, shape), wide(dice, dtype, narrowed(dice, shape))}};
 }
 
+Case reluGrad(Dice& dice, const Op&, DType dtype) {
+    const Shape shape = dice.shape(4, 5);
+    return {{}, {wide(dice, dtype, shape), wide(dice, dtype, shape)}};
+}
+
 Case where(Dice& dice, const Op&, DType dtype) {
     const Shape shape = dice.shape(4, 5);
     return {{},
@@ -330,6 +335,7 @@ const CaseMakers& dataCases() {
         {"RandomNormalLike", randomLike},
         {"RandomUniformLike", randomLike},
         {"Range", range},
+        {"ReluGrad", reluGrad},
         {"Reshape", reshape},
         {"ReverseSequence", reverseSequence},
         {"ScatterElements", scatterElements},

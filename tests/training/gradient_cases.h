@@ -97,6 +97,7 @@ inline const GradientCase kGradientCases[] = {
     {"Tanh", {}, {{k34}}},
     {"LeakyRelu", {{"alpha", 0.3}}, {{k34}}},
     {"PRelu", {}, {{k34}, {{4}}}},
+    {"ReluGrad", {}, {{k34}, {k34}}},
     {"ThresholdedRelu", {{"alpha", 0.5}}, {{{2, 5}}}},
     {"Clip", {{"min", -0.7}, {"max", 0.9}}, {{{2, 5}}}},
     {"Shrink", {{"bias", 0.2}, {"lambd", 0.6}}, {{{2, 5}}}},

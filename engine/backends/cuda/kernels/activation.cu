@@ -43,6 +43,14 @@ void pReluKernel(const KernelCall& call) {
     });
 }
 
+void reluGradKernel(const KernelCall& call) {
+    withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
+        using T = decltype(zero);
+        zipElements<T, T, T>(call.queue, call.inputs[0], call.inputs[1], call.outputs[0],
+                             element::ReluGrad{});
+    });
+}
+
 void swiGluKernel(const KernelCall& call) {
     const element::SwiGlu f{call.attributes.number("alpha")};
     withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
@@ -101,6 +109,7 @@ void addActivationKernels(KernelMap& table) {
     add(table, "Mish", floatKernel<element::Mish>);
     add(table, "Shrink", shrinkKernel);
     add(table, "PRelu", pReluKernel);
+    add(table, "ReluGrad", reluGradKernel);
     add(table, "Clip", clipKernel);
 }
 
