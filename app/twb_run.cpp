@@ -3,6 +3,7 @@
 #include "app/junit.h"
 #include "app/placement_options.h"
 #include "app/ranks.h"
+#include "app/remote_run.h"
 #include "app/run_watch.h"
 #include "app/settings.h"
 #include "app/shared_options.h"
@@ -38,6 +39,7 @@ struct RunCommand {
     std::vector<std::string> outputs;
     PlacementOptions placement;
     RankOptions ranks;
+    std::string on;
     std::string report;
     std::string trace;
     bool allowOutside = false;
@@ -279,6 +281,30 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     return code == ExitCode::fine && !isWhole ? ExitCode::graphErrors : code;
 }
 
+/// The same run on another machine.
+ExitCode runThere(const RunCommand& command) {
+    if (!command.inputs.empty() || !command.outputs.empty() || !command.junit.empty() ||
+        !command.ranks.world.empty())
+        throw Error(ErrorCode::invalidArgument,
+                    "--on cannot be used with --input, --output, --junit or --world");
+    RemoteRun remote{command.on, command.file, {}, command.report, command.trace};
+    const auto add = [&](const char* flag, const std::string& value) {
+        remote.arguments.emplace_back(flag);
+        remote.arguments.push_back(value);
+    };
+    const PlacementOptions& placement = command.placement;
+    if (command.iterations) add("--iterations", std::to_string(*command.iterations));
+    for (const std::string& text : command.sets) add("--set", text);
+    if (!placement.policy.empty()) add("--policy", placement.policy);
+    for (const std::string& choice : placement.deviceMap) add("--device-map", choice);
+    for (const auto& [flag, isSet] :
+         {std::pair("--require-gpu", placement.requireGpu), std::pair("--allow-tf32", command.allowTf32),
+          std::pair("--no-fusion", command.noFusion), std::pair("--no-cuda-graphs", command.noCudaGraphs),
+          std::pair("--fail-on-nan", command.failOnNan), std::pair("--quiet", command.quiet)})
+        if (isSet) remote.arguments.emplace_back(flag);
+    return runRemotely(remote);
+}
+
 ExitCode runOnRanks(const RunCommand& command, JunitCase& outcome) {
     Ranks ranks(command.ranks, command.file, [](const std::string&) {});
     try {
@@ -339,7 +365,14 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
         ->type_name("FILE.json");
     addJunit(*command, options->junit);
     command->add_flag("--quiet", options->quiet, "Print no table, progress or warnings");
-    command->callback([options, &exit] { exit = runAndTell(*options); });
+    command
+        ->add_option("--on", options->on,
+                     "Run on another machine: copy the project there, run it with the twb of that machine, "
+                     "and fetch the "
+                     "report; if the connection is lost, the same command continues")
+        ->type_name("ssh:HOST[:PATH]");
+    command->callback(
+        [options, &exit] { exit = options->on.empty() ? runAndTell(*options) : runThere(*options); });
 }
 
 } // namespace twb

@@ -20,7 +20,7 @@ for option in "$@"; do
     --tests) packages+=(libbenchmark-dev libonnx-testdata dataset-fashion-mnist libvalijson-dev mold pyflakes3
                       python3-torch python3-pytest python3-jsonschema
                       xvfb dbus-daemon at-spi2-core python3-pyatspi
-                      libopenmpi-dev openmpi-bin libmpich-dev mpich
+                      libopenmpi-dev openmpi-bin libmpich-dev mpich openssh-client rsync
                       man-db groff zsh fish desktop-file-utils appstream shared-mime-info librsvg2-bin) ;;
     --packages) packages+=(dpkg-dev file librsvg2-bin patchelf xz-utils) ;;
     -h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;

@@ -1,0 +1,379 @@
+#include "app/remote_run.h"
+
+#include "app/interrupts.h"
+#include "app/terminal.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "formats/file_claims.h"
+#include "formats/npy.h"
+#include "formats/project.h"
+#include "formats/tensor_archive.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <spawn.h>
+#include <sstream>
+#include <string_view>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace twb {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLost = 255; ///< the exit code of ssh if it has no connection
+
+/// One argument of a shell.
+std::string shellWord(const std::string& text) {
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
+std::vector<std::string> wordsOf(const char* variable, const char* otherwise) {
+    const char* set = std::getenv(variable);
+    std::istringstream text(set && *set ? set : otherwise);
+    std::vector<std::string> out;
+    for (std::string word; text >> word;) out.push_back(word);
+    return out;
+}
+
+bool isOnPath(const char* program) {
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "/usr/bin:/bin");
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (::access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
+    return false;
+}
+
+/// A program whose stdin is a text. Its stdout is caught, or goes where this program's goes. It has a process
+/// group of its own, so that Ctrl-C does not end it.
+class Command {
+public:
+    Command(const std::vector<std::string>& arguments, std::string_view input, bool isCaught) {
+        int in[2];
+        int out[2] = {-1, -1};
+        if (::pipe2(in, O_CLOEXEC) != 0 || (isCaught && ::pipe2(out, O_CLOEXEC) != 0))
+            throw Error(ErrorCode::failed,
+                        "this program has no file descriptors left; raise the limit with ulimit -n");
+        posix_spawn_file_actions_t actions;
+        posix_spawnattr_t attributes;
+        posix_spawn_file_actions_init(&actions);
+        posix_spawnattr_init(&attributes);
+        posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+        if (isCaught) posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+        posix_spawnattr_setpgroup(&attributes, 0);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        std::vector<char*> pointers;
+        for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+        pointers.push_back(nullptr);
+        const int failed =
+            ::posix_spawnp(&m_pid, pointers[0], &actions, &attributes, pointers.data(), environ);
+        posix_spawn_file_actions_destroy(&actions);
+        posix_spawnattr_destroy(&attributes);
+        ::close(in[0]);
+        if (out[1] >= 0) ::close(out[1]);
+        m_out = out[0];
+        if (failed) {
+            ::close(in[1]);
+            if (m_out >= 0) ::close(m_out);
+            throw Error(ErrorCode::missingDevice,
+                        fmt::format("cannot start {}: {}", arguments[0], std::strerror(failed)));
+        }
+        // Scripts are shorter than the buffer of a pipe.
+        [[maybe_unused]] const auto written = ::write(in[1], input.data(), input.size());
+        ::close(in[1]);
+    }
+    ~Command() {
+        if (m_out >= 0) ::close(m_out);
+        if (m_pid > 0) {
+            ::kill(m_pid, SIGKILL);
+            ::waitpid(m_pid, nullptr, 0);
+        }
+    }
+    Command(const Command&) = delete;
+    Command& operator=(const Command&) = delete;
+
+    /// The exit code, once it has ended.
+    std::optional<int> poll() { return end(WNOHANG); }
+    int wait() { return *end(0); }
+    /// All that it prints.
+    std::string read() {
+        std::string out;
+        std::array<char, 65536> part{};
+        for (;;) {
+            const ssize_t got = ::read(m_out, part.data(), part.size());
+            if (got > 0) out.append(part.data(), static_cast<std::size_t>(got));
+            if (got == 0 || (got < 0 && errno != EINTR)) return out;
+        }
+    }
+
+private:
+    std::optional<int> end(int options) {
+        int status = 0;
+        pid_t ended = 0;
+        while ((ended = ::waitpid(m_pid, &status, options)) < 0 && errno == EINTR) {
+        }
+        if (ended == 0) return std::nullopt;
+        m_pid = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : kLost;
+    }
+
+    pid_t m_pid = -1;
+    int m_out = -1;
+};
+
+/// "ssh:HOST:PATH".
+struct Place {
+    std::string host;
+    std::string path;
+};
+
+Place placeOf(const std::string& on) {
+    constexpr std::string_view scheme = "ssh:";
+    const auto refuse = [&] {
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("--on {}: write ssh:HOST or ssh:HOST:PATH, with a HOST that ssh knows", on));
+    };
+    if (!on.starts_with(scheme)) refuse();
+    Place out{on.substr(scheme.size()), ".cache/tensor-workbench"};
+    if (const auto colon = out.host.find(':'); colon != std::string::npos) {
+        out.path = out.host.substr(colon + 1);
+        out.host.resize(colon);
+    }
+    if (out.host.empty() || out.host.starts_with('-') || out.path.empty())
+        refuse(); // a dash would be an option of ssh
+    return out;
+}
+
+/// The project, and the files that it reads, relative to its folder.
+std::vector<std::string> filesOf(const fs::path& project) {
+    std::set<std::string> out{project.filename().string()};
+    for (const GraphFile& named : filesNamedBy(loadProject(project))) {
+        if (named.isWritten) continue;
+        const fs::path file = fs::path(splitTensorPath(named.path).file).lexically_normal();
+        if (file.is_absolute() || *file.begin() == "..")
+            throw Error(
+                ErrorCode::invalidArgument,
+                fmt::format(
+                    "{} reads {}, which is outside of its folder, so it cannot be copied to another machine; "
+                    "move it into the folder",
+                    project.string(), file.string()));
+        out.insert(file.string());
+    }
+    return {out.begin(), out.end()};
+}
+
+class Session {
+public:
+    Session(const RemoteRun& run)
+        : m_run(run), m_place(placeOf(run.on)), m_project(fs::absolute(run.file)),
+          m_files(filesOf(m_project)), m_ssh(wordsOf("TWB_SSH", "ssh")),
+          m_program(wordsOf("TWB_REMOTE_PROGRAM", "twb").front()) {
+        // A connection that does not answer for 15 s is lost.
+        for (const char* option : {"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"})
+            m_ssh.emplace_back(option);
+        // The same call finds its run again.
+        ContentHash hash;
+        hash.add(readFile(m_project, std::uint64_t{1} << 30)).add(m_program);
+        for (const std::string& argument : run.arguments) hash.add(argument);
+        for (const std::string& file : m_files) {
+            std::error_code failed;
+            hash.add(file).add(
+                static_cast<std::uint64_t>(fs::file_size(m_project.parent_path() / file, failed)));
+        }
+        m_folder = fmt::format("{}/{}-{:016x}", m_place.path, m_project.stem().string(), hash.value());
+    }
+
+    ExitCode go() {
+        Interrupts interrupts;
+        const std::string known = probe();
+        if (known.empty()) {
+            try {
+                copy();
+            } catch (const Error&) {
+                remove();
+                throw;
+            }
+            start();
+        } else {
+            printMessage(fmt::format("{} has this run already: {}", m_place.host,
+                                     known == "ended" ? "its report is fetched" : "it is still going on"));
+        }
+        const int exit = follow(interrupts);
+        if (exit == kLost)
+            throw Error(ErrorCode::failed, fmt::format("the connection to {} was lost; the run goes on "
+                                                       "there. Give the same command again to see "
+                                                       "its end and to fetch its report",
+                                                       m_place.host));
+        fetch("report.json", m_run.report);
+        fetch("trace.json", m_run.trace);
+        remove();
+        if (exit == static_cast<int>(ExitCode::fine))
+            printMessage(fmt::format("measured on {}", m_place.host));
+        return static_cast<ExitCode>(exit);
+    }
+
+private:
+    std::vector<std::string> ssh() const {
+        std::vector<std::string> out = m_ssh;
+        out.insert(out.end(), {m_place.host, "sh"});
+        return out;
+    }
+
+    /// What a script prints on the host.
+    std::string remote(const std::string& script) const {
+        Command command(ssh(), script + "\n", true);
+        std::string out = command.read();
+        if (command.wait() == kLost)
+            throw Error(ErrorCode::missingDevice,
+                        fmt::format("cannot reach {} by ssh; try: {} {}", m_place.host, fmt::join(m_ssh, " "),
+                                    m_place.host));
+        return out;
+    }
+
+    /// Whether the host has the run: "", "running" or "ended".
+    std::string probe() {
+        const std::string said =
+            remote(fmt::format("{0} --version 2>/dev/null || echo none\n"
+                               "command -v rsync >/dev/null && echo rsync || echo scp\n"
+                               "cd {1} 2>/dev/null && [ -f exit ] && echo ended && exit 0\n"
+                               "[ -f pid ] && kill -0 $(cat pid) 2>/dev/null && echo running",
+                               shellWord(m_program), shellWord(m_folder)));
+        std::istringstream lines(said);
+        std::string version;
+        std::string copier;
+        std::string state;
+        std::getline(lines, version);
+        std::getline(lines, copier);
+        std::getline(lines, state);
+        if (version == "none" || version.empty())
+            throw Error(
+                ErrorCode::missingDevice,
+                fmt::format(
+                    "{} has no {}: install Tensor Workbench there, or name its twb in TWB_REMOTE_PROGRAM",
+                    m_place.host, m_program));
+        if (version != "twb " TWB_VERSION)
+            throw Error(ErrorCode::missingDevice,
+                        fmt::format("{} has {}, but this is twb {}; install the same version on both",
+                                    m_place.host, version, TWB_VERSION));
+        m_hasRsync = copier == "rsync" && isOnPath("rsync");
+        return state;
+    }
+
+    void remove() const { remote("rm -rf " + shellWord(m_folder)); }
+
+    void copy() {
+        std::set<std::string> folders;
+        for (const std::string& file : m_files) folders.insert(fs::path(file).parent_path().string());
+        std::string make;
+        for (const std::string& folder : folders)
+            make += fmt::format("mkdir -p {} && ", shellWord(there(folder)));
+        remote(make + "true");
+        const std::string base = m_project.parent_path().string();
+        if (m_hasRsync) {
+            std::string list;
+            for (const std::string& file : m_files) list += file + '\n';
+            check(Command({"rsync", "-a", "--files-from=-", "-e", fmt::format("{}", fmt::join(m_ssh, " ")),
+                           base + "/", m_place.host + ":" + there("") + "/"},
+                          list, true)
+                      .wait(),
+                  "rsync");
+            return;
+        }
+        for (const std::string& folder : folders) {
+            std::vector<std::string> arguments = m_ssh;
+            arguments[0] = fs::path(m_ssh[0]).replace_filename("scp").string();
+            arguments.emplace_back("-q");
+            for (const std::string& file : m_files)
+                if (fs::path(file).parent_path().string() == folder)
+                    arguments.push_back((fs::path(base) / file).string());
+            arguments.push_back(m_place.host + ":" + there(folder) + "/");
+            check(Command(arguments, {}, true).wait(), "scp");
+        }
+    }
+
+    void check(int exit, const char* program) const {
+        if (exit != 0)
+            throw Error(ErrorCode::missingDevice,
+                        fmt::format("{} cannot copy {} to {}: it ended with exit code {}", program,
+                                    m_project.string(), m_place.host, exit));
+    }
+
+    std::string there(const std::string& folder) const {
+        return folder.empty() ? m_folder + "/project" : m_folder + "/project/" + folder;
+    }
+
+    /// Starts the run in a session of its own, which the end of the connection does not touch.
+    void start() const {
+        std::string call = shellWord(m_program) + " run";
+        for (const std::string& argument : m_run.arguments) call += " " + shellWord(argument);
+        call += " --report ../report.json";
+        if (!m_run.trace.empty()) call += " --trace ../trace.json";
+        call += " -- " + shellWord(m_project.filename().string());
+        const std::string body = fmt::format(
+            "cd project; {} > ../out 2> ../err < /dev/null; echo $? > ../exit.new; mv ../exit.new ../exit",
+            call);
+        remote(fmt::format("cd {} && : > out && : > err && {{ nohup setsid sh -c {} > /dev/null 2>&1 < "
+                           "/dev/null & echo $! > "
+                           "pid; }}",
+                           shellWord(m_folder), shellWord(body)));
+    }
+
+    /// Shows what the run prints. Its exit code, or kLost.
+    int follow(Interrupts& interrupts) const {
+        Command command(ssh(),
+                        fmt::format("cd {} || exit 1\np=$(cat pid)\ntail -n +1 -f -s 0.2 --pid=$p err >&2 &\n"
+                                    "tail -n +1 -f -s 0.2 --pid=$p out\nwait\nexit $(cat exit)\n",
+                                    shellWord(m_folder)),
+                        false);
+        for (;;) {
+            const auto event = interrupts.wait(100);
+            if (const auto exit = command.poll()) return *exit;
+            // The shell of a background process ignores SIGINT; the run does not.
+            if (event == Interrupts::Event::interrupted)
+                remote(fmt::format("kill -INT -$(cat {}/pid)", shellWord(m_folder)));
+        }
+    }
+
+    /// Copies a file of the run here; a run that has failed may have none.
+    void fetch(const char* name, const std::string& to) const {
+        if (to.empty()) return;
+        std::string text = remote(fmt::format("cat {}/{} 2>/dev/null", shellWord(m_folder), name));
+        if (text.empty()) return;
+        auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+        if (json.is_object() && json.contains("schema")) {
+            json["host"] = m_place.host;
+            text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+        }
+        writeFileAtomically(to, text);
+    }
+
+    const RemoteRun& m_run;
+    const Place m_place;
+    const fs::path m_project;
+    const std::vector<std::string> m_files;
+    std::vector<std::string> m_ssh;
+    const std::string m_program;
+    std::string m_folder; ///< of the run on the host
+    bool m_hasRsync = false;
+};
+
+} // namespace
+
+ExitCode runRemotely(const RemoteRun& run) { return Session(run).go(); }
+
+} // namespace twb

@@ -1,0 +1,242 @@
+#include "app/program.h"
+#include "support/test_main.h"
+
+#include <QElapsedTimer>
+#include <QStandardPaths>
+
+#include <arpa/inet.h>
+#include <csignal>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// An sshd of the test's own, on the loopback, with keys of its own.
+class Host {
+public:
+    Host() {
+        const QString sshd = QStringLiteral("/usr/sbin/sshd");
+        if (!QFile::exists(sshd) || QStandardPaths::findExecutable("ssh").isEmpty() ||
+            QStandardPaths::findExecutable("ssh-keygen").isEmpty())
+            return;
+        if (::geteuid() == 0) QDir().mkpath("/run/sshd"); // where sshd gives up its rights
+        for (const char* key : {"host", "user"}) {
+            QProcess make;
+            make.start("ssh-keygen", {"-q", "-t", "ed25519", "-N", "", "-f", file(key)});
+            if (!make.waitForFinished() || make.exitCode() != 0) return;
+        }
+        const int port = freePort();
+        write(
+            "sshd_config",
+            QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
+                           "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+                           "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n")
+                .arg(port)
+                .arg(file("host"), file("user.pub")));
+        write("ssh_config",
+              QStringLiteral("Host there\n  HostName 127.0.0.1\n  Port %1\n  IdentityFile %2\n"
+                             "  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile %3\n"
+                             "  LogLevel ERROR\n"
+                             "Host nobody\n  HostName 127.0.0.1\n  Port 1\n")
+                  .arg(port)
+                  .arg(file("user"), file("known")));
+        m_sshd.start(sshd, {"-D", "-e", "-f", file("sshd_config")});
+        if (!m_sshd.waitForStarted()) return;
+        for (int i = 0; i < 100 && !m_isUp; ++i) {
+            QProcess ssh;
+            ssh.start("ssh", {"-F", file("ssh_config"), "there", "true"});
+            m_isUp = ssh.waitForFinished() && ssh.exitCode() == 0;
+            if (!m_isUp) QTest::qWait(50);
+        }
+    }
+    ~Host() {
+        m_sshd.terminate();
+        m_sshd.waitForFinished();
+    }
+
+    bool isUp() const { return m_isUp; }
+    QString command() const { return "ssh -F " + file("ssh_config"); }
+    QString folder() const { return file("there"); } ///< on the host
+    QStringList runs() const { return QDir(folder()).entryList(QDir::Dirs | QDir::NoDotAndDotDot); }
+    /// Ends all connections, but not the runs.
+    void cut() const {
+        for (const QString& pid : QDir("/proc").entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+            QFile stat("/proc/" + pid + "/stat");
+            if (!pid[0].isDigit() || !stat.open(QIODevice::ReadOnly)) continue;
+            const QByteArray text = stat.readAll();
+            const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
+            if (fields.value(1).toLongLong() == m_sshd.processId()) ::kill(pid.toInt(), SIGKILL);
+        }
+    }
+
+private:
+    QString file(const QString& name) const { return m_folder.filePath(name); }
+    void write(const QString& name, const QString& text) const {
+        QFile out(file(name));
+        if (out.open(QIODevice::WriteOnly)) out.write(text.toUtf8());
+    }
+    static int freePort() {
+        const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        ::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
+        ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+        ::close(listener);
+        return ntohs(address.sin_port);
+    }
+
+    QTemporaryDir m_folder;
+    QProcess m_sshd;
+    bool m_isUp = false;
+};
+
+/// The same product, a few seconds long.
+QStringList longRun(const QString& on, const char* iterations) {
+    return {"run", "g.twb", "--on", on, "--iterations", iterations, "--report", "r.json"};
+}
+
+} // namespace
+
+class TestRemote : public QObject {
+    Q_OBJECT
+
+private:
+    std::unique_ptr<Host> m_host;
+    QString m_on;
+
+    void start(QProcess& process, const Program& twb, const QStringList& arguments) const {
+        process.setWorkingDirectory(twb.file(""));
+        process.start(Program::path(), arguments);
+    }
+    bool isStarted() const {
+        QElapsedTimer timer;
+        for (timer.start(); timer.elapsed() < 30000; QTest::qWait(50))
+            for (const QString& run : m_host->runs())
+                if (QFile::exists(m_host->folder() + "/" + run + "/pid")) return true;
+        return false;
+    }
+
+private Q_SLOTS:
+    void initTestCase() {
+        m_host = std::make_unique<Host>();
+        if (!m_host->isUp())
+            QSKIP("no sshd that can be started here: install openssh-server and openssh-client");
+        qputenv("TWB_SSH", m_host->command().toUtf8());
+        qputenv("TWB_REMOTE_PROGRAM", Program::path().toUtf8());
+        m_on = "ssh:there:" + m_host->folder();
+    }
+
+    void aRunThereGivesItsReportHere_data() {
+        QTest::addColumn<bool>("rsync");
+        QTest::newRow("rsync") << true;
+        QTest::newRow("scp") << false;
+    }
+    void aRunThereGivesItsReportHere() {
+        QFETCH(const bool, rsync);
+        if (rsync && QStandardPaths::findExecutable("rsync").isEmpty()) QSKIP("no rsync");
+        const Program twb;
+        GraphMaker maker;
+        const NodeId data = maker.node("File", "data", "cpu", {{"path", std::string("deep/data.npy")}});
+        maker.node("Probe", "seen", "cpu", {}, {maker.node("Neg", "minus", "cpu", {}, {data})});
+        twb.save("sub/it's.twb", maker);
+        QDir(twb.file("sub")).mkpath("deep");
+        twb.saveTensor<float>("sub/deep/data.npy", Shape{}, {4.5F});
+        const QByteArray path = qgetenv("PATH");
+        if (!rsync) { // all programs but rsync
+            QDir().mkpath(twb.file("bin"));
+            for (const char* program : {"ssh", "scp"})
+                QFile::link(QStandardPaths::findExecutable(program), twb.file("bin/") + program);
+            qputenv("PATH", twb.file("bin").toUtf8());
+        }
+        const Ended ended = twb.run({"run", "sub/it's.twb", "--on", m_on, "--set", "seen.disabled=false",
+                                     "--iterations", "2", "--report", "r.json", "--trace", "t.json"});
+        qputenv("PATH", path);
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY2(ended.out.contains("-4.5"), qPrintable(ended.out));
+        QVERIFY(ended.err.contains("measured on there"));
+        QCOMPARE(twb.json("r.json").at("host"), "there");
+        QCOMPARE(twb.json("r.json").at("iterations"), 2);
+        QVERIFY(twb.json("t.json").contains("traceEvents"));
+        QCOMPARE(m_host->runs(), QStringList()); // nothing is left there
+    }
+
+    void anErrorThereHasItsExitCodeHere() {
+        const Program twb;
+        twb.save("g.twb", crossingGraph(false));
+        const Ended ended = twb.run({"run", "g.twb", "--on", m_on});
+        QCOMPARE(ended.exit, 3);
+        QVERIFY2(ended.err.contains("Expected all tensors to be on the same device"), qPrintable(ended.err));
+    }
+
+    void ctrlCStopsTheRunThere() {
+        const Program twb;
+        twb.save("g.twb", longGraph());
+        QProcess process;
+        start(process, twb, longRun(m_on, "1000000"));
+        QVERIFY(isStarted());
+        QTest::qWait(500);
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        const Ended ended = Program::wait(process, 20000);
+        QCOMPARE(ended.exit, 130);
+        QVERIFY2(ended.err.contains("cancelled"), qPrintable(ended.err));
+        QCOMPARE(twb.json("r.json").at("status"), "cancelled");
+        QCOMPARE(m_host->runs(), QStringList());
+    }
+
+    void aLostConnectionIsASentenceAndTheRunGoesOn() {
+        const Program twb;
+        twb.save("g.twb", longGraph());
+        QProcess process;
+        start(process, twb, longRun(m_on, "300"));
+        QVERIFY(isStarted());
+        QTest::qWait(300);
+        m_host->cut();
+        const Ended lost = Program::wait(process, 20000);
+        QCOMPARE(lost.exit, 1);
+        QVERIFY2(lost.err.contains("the connection to there was lost; the run goes on there"),
+                 qPrintable(lost.err));
+        QVERIFY(!twb.exists("r.json"));
+        const Ended again = twb.run(longRun(m_on, "300"), 120000);
+        QVERIFY2(again.exit == 0, qPrintable(again.err));
+        QVERIFY2(again.err.contains("there has this run already"), qPrintable(again.err));
+        QCOMPARE(twb.json("r.json").at("iterations"), 300);
+        QCOMPARE(twb.json("r.json").at("host"), "there");
+        QCOMPARE(m_host->runs(), QStringList());
+    }
+
+    void whatIsMissingIsNamed() {
+        const Program twb;
+        twb.save("g.twb", smallGraph());
+        QCOMPARE(twb.run({"run", "g.twb", "--on", "there"}).exit, 2);
+        QCOMPARE(twb.run({"run", "g.twb", "--on", "ssh:-oProxyCommand=true"}).exit, 2);
+        qputenv("TWB_REMOTE_PROGRAM", "/nowhere/twb");
+        const Ended none = twb.run({"run", "g.twb", "--on", m_on});
+        QCOMPARE(none.exit, 5);
+        QVERIFY2(none.err.contains("there has no /nowhere/twb: install Tensor Workbench there"),
+                 qPrintable(none.err));
+        const QString old = twb.file("old");
+        twb.write("old", "#!/bin/sh\necho twb 0.0.1\n");
+        QFile::setPermissions(old, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        qputenv("TWB_REMOTE_PROGRAM", old.toUtf8());
+        const Ended other = twb.run({"run", "g.twb", "--on", m_on});
+        QCOMPARE(other.exit, 5);
+        QVERIFY2(other.err.contains("there has twb 0.0.1, but this is twb "), qPrintable(other.err));
+        qputenv("TWB_REMOTE_PROGRAM", Program::path().toUtf8());
+        QVERIFY(twb.run({"run", "g.twb", "--on", "ssh:nobody"}).err.contains("cannot reach nobody by ssh"));
+        GraphMaker maker;
+        maker.node("Probe", "seen", "cpu", {},
+                   {maker.node("File", "data", "cpu", {{"path", std::string("../data.npy")}})});
+        twb.save("out.twb", maker);
+        const Ended outside = twb.run({"run", "out.twb", "--on", m_on});
+        QCOMPARE(outside.exit, 2);
+        QVERIFY(outside.err.contains("is outside of its folder"));
+    }
+};
+
+TWB_TEST_MAIN(TestRemote)
+#include "test_remote.moc"
