@@ -28,6 +28,7 @@ void addOverlayCommand(CLI::App& app, ExitCode& exit);
 void addDevicesCommand(CLI::App& app, ExitCode& exit);
 void addCalibrateCommand(CLI::App& app, ExitCode& exit);
 void addOpsCommand(CLI::App& app, ExitCode& exit);
+void addNewOpCommand(CLI::App& app, ExitCode& exit);
 void addManCommand(CLI::App& app, ExitCode& exit); ///< after all others, whose pages it lists
 void addCompletionCommand(CLI::App& app, ExitCode& exit);
 /// The process becomes Python's, whose exit code the command has.

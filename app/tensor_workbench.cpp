@@ -5,6 +5,8 @@
 #include "app/window_screenshot.h"
 #include "backends/cpu/host_threads.h"
 #include "core/error.h"
+#include "ops/op_table.h"
+#include "ops/plugins/plugins.h"
 #include "profile/resource_path.h"
 #include "widgets/crash_report.h"
 #include "widgets/language.h"
@@ -106,6 +108,11 @@ int main(int argc, char** argv) {
         return fail(ExitCode::fileError, error.what());
     }
     setHostThreads(settings::threads()); // before the first backend is made
+    if (options.noPlugins) disablePlugins();
+    opTable(); // loads the plug-ins
+    for (const PluginProblem& problem : pluginProblems())
+        std::fprintf(stderr, "tensor-workbench: the plug-in %s is left out: %s\n", problem.file.c_str(),
+                     problem.sentence.c_str());
     useLanguage(settings::language());
     if (shot->isWanted()) {
         Theme::apply(app, Theme::named(toQt(options.theme)));

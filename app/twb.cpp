@@ -6,6 +6,10 @@
 #include "app/short_waits.h"
 #include "app/terminal.h"
 #include "app/usage_error.h"
+#include "ops/plugins/plugin_check.h"
+#include "ops/plugins/plugins.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
@@ -54,6 +58,8 @@ int main(int argc, char** argv) {
         app.name("twb");
         app.set_version_flag("--version", "twb " TWB_VERSION);
         app.require_subcommand(1);
+        app.add_flag_callback("--no-plugins", disablePlugins,
+                              "Leave out the ops of plug-ins; before the command");
         app.footer("Exit codes: 0 success, 1 the run failed, 2 wrong usage, 3 the graph has errors, 4 a file "
                    "cannot be read or written,\n5 a required device is missing, 130 cancelled.");
         addCheckCommand(app, exit);
@@ -74,6 +80,7 @@ int main(int argc, char** argv) {
         addDevicesCommand(app, exit);
         addCalibrateCommand(app, exit);
         addOpsCommand(app, exit);
+        addNewOpCommand(app, exit);
         addCompletionCommand(app, exit);
         addManCommand(app, exit);
         if (argc > 1 && argv[1] == std::string_view("__complete")) {
@@ -81,6 +88,7 @@ int main(int argc, char** argv) {
             finishOutput();
             return static_cast<int>(exit);
         }
+        if (argc == 3 && argv[1] == std::string_view("__check-plugin")) return checkPluginHere(argv[2]);
         try {
             app.parse(argumentsOf(app, argc, argv));
         } catch (const CLI::ParseError& error) {
@@ -101,5 +109,8 @@ int main(int argc, char** argv) {
         printMessage(error.what());
         exit = ExitCode::runFailed;
     }
+    for (const PluginProblem& problem : pluginProblems())
+        printMessage(
+            fmt::format("warning: the plug-in {} is left out: {}", problem.file.string(), problem.sentence));
     return static_cast<int>(exit);
 }

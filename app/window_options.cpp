@@ -10,6 +10,7 @@ void WindowOptions::addTo(CLI::App& app) {
     app.set_version_flag("-v,--version", "tensor-workbench " TWB_VERSION);
     app.add_option("FILE", files,
                    "Projects (.twb) and models (.onnx, .pt2, .twbcap) to open, each in its own window");
+    app.add_flag("--no-plugins", noPlugins, "Leave out the ops of plug-ins");
     app.add_option("--screenshot", screenshot,
                    "Open FILE, or the start page, write a picture of the window, and exit")
         ->type_name("OUT.png");

@@ -21,6 +21,7 @@ struct WindowOptions {
     std::optional<std::int64_t> iterations;
     std::string select;
     std::string tab;
+    bool noPlugins = false;
     bool onlyGraph = false; ///< the picture has no window around the graph
 
     /// Also sets the program's name and description. `this` must outlive `app`.

@@ -17,7 +17,7 @@ struct CudaDevices {
 
 /// Loads the plugin at the first call; it stays loaded. Programs that do not ask for a GPU do not load it,
 /// and without a driver it is not opened. The file is $TWB_CUDA_PLUGIN if set ("none": no GPU), else
-/// libtwb_cuda.so beside the program or in ../lib. Thread-safe.
+/// libtwb_cuda.so beside the program, in ../lib or in ../lib/tensor-workbench. Thread-safe.
 const CudaDevices& cudaDevices();
 
 /// The same for one file, on every call, with or without a driver.

@@ -2,12 +2,14 @@
 
 #include "ops/families.h"
 #include "ops/input_errors.h"
+#include "ops/plugins/plugins.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <unordered_map>
 
 namespace twb {
@@ -103,6 +105,11 @@ std::vector<Op> buildTable() {
                       addOpaque,
                       addSinks})
         add(ops);
+    const auto isTaken = [&](std::string_view name) {
+        return std::any_of(ops.begin(), ops.end(), [&](const Op& op) { return op.name == name; });
+    };
+    std::vector<Op> plugged = loadPlugins(isTaken);
+    std::move(plugged.begin(), plugged.end(), std::back_inserter(ops));
     standTogether(ops);
     for (Op& op : ops) {
         if (!op.infer) continue; // test_op_table names the entry

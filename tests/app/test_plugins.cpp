@@ -1,0 +1,185 @@
+#include "app/program.h"
+#include "support/test_main.h"
+
+#include <cmath>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+QString library(const QString& name) {
+    return QStringLiteral(TWB_BINARY_DIR "/tests/ops/twb_op_") + name + ".so";
+}
+
+/// A graph of the example's op, from 3 to tanh(3).
+GraphMaker clippedGraph() {
+    GraphMaker maker;
+    const NodeId x = maker.node("Full", "x", "cpu", {{"shape", Integers{2, 3}}, {"value", 3.0}});
+    const NodeId clipped = maker.node("Softclip", "clipped", "cpu", {{"limit", 2.0}}, {x});
+    maker.node("Probe", "seen", "cpu", {}, {clipped});
+    return maker;
+}
+
+} // namespace
+
+/// Ops from shared libraries: resources/sdk/twb_op.h.
+class TestPlugins : public QObject {
+    Q_OBJECT
+
+    Program m_twb;
+
+    /// Runs twb with these plug-ins, and with a cache of its own.
+    Ended run(const QString& ops, const QStringList& arguments) const {
+        QProcess process;
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        environment.insert("TWB_OPS", ops);
+        environment.insert("XDG_DATA_HOME", m_twb.file("data"));
+        environment.insert("XDG_CACHE_HOME", m_twb.file("cache"));
+        process.setProcessEnvironment(environment);
+        process.setWorkingDirectory(m_twb.file(""));
+        process.start(Program::path(), arguments);
+        return Program::wait(process);
+    }
+
+private Q_SLOTS:
+    void initTestCase() { m_twb.save("clipped.twb", clippedGraph()); }
+
+    void anOpOfAPluginRuns() {
+        const Ended ended = run(library("example"), {"run", "clipped.twb", "--output", "clipped=y.npy"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QCOMPARE(ended.err, "");
+        for (const double y : m_twb.tensor("y.npy")) QVERIFY(std::abs(y - 2 * std::tanh(1.5)) < 1e-6);
+        const nlohmann::json ops = parsed(run(library("example"), {"ops", "Softclip", "--json"}).out);
+        QCOMPARE(ops.at("ops").at(0).at("category"), "softclip");
+        QCOMPARE(ops.at("ops").at(0).at("attributes").at(0).at("name"), "limit");
+    }
+
+    void pluginsOfTheDataFolderAreLoaded() {
+        QDir(m_twb.file("")).mkpath("data/tensor-workbench/ops");
+        const QString place = m_twb.file("data/tensor-workbench/ops/softclip.so");
+        QVERIFY(QFile::copy(library("example"), place));
+        const Ended ended = run("", {"check", "clipped.twb"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.out + ended.err));
+        QVERIFY(QFile::remove(place));
+    }
+
+    void withoutThePluginTheNodeIsAPlaceholder() {
+        for (const auto& [ops, options] :
+             {std::pair<QString, QStringList>{"none", {}}, {library("example"), {"--no-plugins"}}}) {
+            const Ended ended = run(ops, QStringList(options) << "check"
+                                                              << "clipped.twb");
+            QVERIFY2(ended.out.contains("Softclip"), qPrintable(ended.out + ended.err));
+            QVERIFY(ended.out.contains("unknown-op"));
+        }
+    }
+
+    void attributesOfAPluginAreChecked() {
+        const Ended ended = run(library("example"), {"run", "clipped.twb", "--set", "clipped.limit=-1"});
+        QCOMPARE(ended.exit, 2);
+        QVERIFY2(ended.err.contains("limit"), qPrintable(ended.err));
+    }
+
+    /// d(mean of limit · tanh(p / limit)) / dp = (1 − tanh²(p / limit)) / n.
+    void theGradientOfAPluginTrains() {
+        GraphMaker maker;
+        const NodeId p =
+            maker.node("Parameter", "p", "cpu",
+                       {{"shape", Integers{4}}, {"init", std::string("constant")}, {"value", 1.0}});
+        const NodeId clipped = maker.node("Softclip", "clipped", "cpu", {{"limit", 2.0}}, {p});
+        maker.node("ReduceMean", "loss", "cpu", {{"keepdims", false}}, {clipped});
+        m_twb.save("learns.twb", maker);
+        const Ended ended = run(library("example"),
+                                {"train", "learns.twb", "--loss", "loss", "--optimizer", "sgd", "--lr", "0.5",
+                                 "--epochs", "1", "-o", "learned.twb", "--export-weights", "w.safetensors"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        const Ended after = run(library("example"), {"run", "learned.twb", "--output", "p=p.npy"});
+        QVERIFY2(after.exit == 0, qPrintable(after.err));
+        const double slope = (1 - std::pow(std::tanh(0.5), 2)) / 4;
+        for (const double value : m_twb.tensor("p.npy"))
+            QVERIFY2(std::abs(value - (1 - 0.5 * slope)) < 1e-5, qPrintable(QString::number(value, 'g', 10)));
+    }
+
+    /// The fault costs a sentence: the command goes on with all other ops.
+    void aFaultyPluginIsToldApartByName_data() {
+        QTest::addColumn<QString>("fault");
+        QTest::addColumn<QString>("says");
+        const auto row = [](const char* fault, const char* says) {
+            QTest::newRow(fault) << QString::fromLatin1(fault) << QString::fromUtf8(says);
+        };
+        row("crash", "it crashes in the kernel of Twice with X f32 7 (signal 11, Segmentation fault)");
+        row("outside", "outside Y (f32 scalar) in the kernel of Twice");
+        row("shape", "infer() of Twice gives its output Y the size -7");
+        row("dtype",
+            "infer() of Twice gives its output Y the element type f64, which the port does not have");
+        row("unwritten", "the kernel of Twice leaves 1 of 7 elements of Y unwritten, with X f32 7");
+        row("input", "it writes to its input X (f32 scalar) in the kernel of Twice");
+        row("version",
+            "it was built for version 2 of the interface, but this program has version 1; build it with "
+            "the twb_op.h of this program");
+        row("exits", "it ends the process in the kernel of Twice with X f32 scalar");
+        row("name", "its op Relu has the name of an op of the program; rename it");
+    }
+    void aFaultyPluginIsToldApartByName() {
+        QFETCH(QString, fault);
+        QFETCH(QString, says);
+        m_twb.save("small.twb", smallGraph());
+        const Ended ended = run(library(fault), {"check", "small.twb"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY2(ended.err.startsWith("twb: warning: the plug-in " + library(fault) + " is left out: "),
+                 qPrintable(ended.err));
+        QVERIFY2(ended.err.contains(says), qPrintable(ended.err));
+        QCOMPARE(ended.err.count('\n'), 1);
+    }
+
+    void aFileThatIsNoPluginIsRefused() {
+        m_twb.write("text.so", "not a library");
+        m_twb.save("small.twb", smallGraph());
+        Ended ended = run(m_twb.file("text.so") + ":missing.so", {"check", "small.twb"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY2(ended.err.contains("text.so is left out: it cannot be loaded: "), qPrintable(ended.err));
+        QVERIFY2(
+            ended.err.contains("missing.so is left out: there is no such file or folder; correct TWB_OPS"),
+            qPrintable(ended.err));
+    }
+
+    /// A plug-in is checked once, and again after a change.
+    void aCheckedPluginIsRemembered() {
+        const QString copy = m_twb.file("copy.so");
+        QVERIFY(QFile::copy(library("example"), copy));
+        const auto lines = [&] {
+            return m_twb.read("cache/tensor-workbench/checked-plugins").count(copy.toUtf8());
+        };
+        QCOMPARE(run(copy, {"check", "clipped.twb"}).exit, 0);
+        QCOMPARE(lines(), 1);
+        QCOMPARE(run(copy, {"check", "clipped.twb"}).exit, 0);
+        QCOMPARE(lines(), 1);
+        QVERIFY(QFile::remove(copy));
+        QVERIFY(QFile::copy(library("crash"), copy));
+        QVERIFY(run(copy, {"check", "clipped.twb"}).err.contains("it crashes in the kernel of Twice"));
+        QCOMPARE(lines(), 1);
+    }
+
+    void aNewOpBuildsAndRuns() {
+        Ended ended = run("none", {"new-op", "Bend"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY(ended.out.contains("cmake -S bend -B bend/build && cmake --build bend/build"));
+        for (const QStringList& call :
+             {QStringList{"-S", "bend", "-B", "bend/build"}, {"--build", "bend/build"}}) {
+            QProcess cmake;
+            cmake.setWorkingDirectory(m_twb.file(""));
+            cmake.start("cmake", call);
+            const Ended built = Program::wait(cmake);
+            QVERIFY2(built.exit == 0, qPrintable(built.err));
+        }
+        ended = run("bend/build/bend.so", {"ops", "Bend"});
+        QVERIFY2(ended.exit == 0 && ended.err.isEmpty(), qPrintable(ended.err));
+        QVERIFY(ended.out.contains("limit"));
+        QCOMPARE(run("none", {"new-op", "Relu"}).exit, 2);
+        QCOMPARE(run("none", {"new-op", "relu-2"}).exit, 2);
+        QCOMPARE(run("none", {"new-op", "Bend"}).exit, 4); // the folder is not empty
+    }
+};
+
+TWB_TEST_MAIN(TestPlugins)
+#include "test_plugins.moc"
