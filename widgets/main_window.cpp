@@ -1,5 +1,7 @@
 #include "widgets/main_window.h"
 
+#include "ops/op_table.h"
+#include "ops/plugins/plugins.h"
 #include "widgets/actions/add_actions.h"
 #include "widgets/actions/analysis_actions.h"
 #include "widgets/actions/breakpoint_actions.h"
@@ -80,6 +82,11 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     updateTitle();
     updateProblemCount();
     logRemarks();
+    opTable(); // loads the plug-ins
+    for (const PluginProblem& problem : pluginProblems())
+        m_log->add(
+            Severity::warning,
+            tr("The plug-in %1 is left out: %2").arg(toQt(problem.file.string()), toQt(problem.sentence)));
     resize(1440, 900);
     m_canvas->setFocus();
 }

@@ -132,6 +132,20 @@ private Q_SLOTS:
         QCOMPARE(ended.err.count('\n'), 1);
     }
 
+    void theWindowOpensWithoutAFaultyPlugin() {
+        QProcess process;
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        environment.insert("TWB_OPS", library("crash"));
+        process.setProcessEnvironment(environment);
+        process.start(QStringLiteral(TWB_BINARY_DIR "/bin/tensor-workbench"),
+                      {"--screenshot", m_twb.file("window.png"), "--tab", "log",
+                       QStringLiteral(TWB_SOURCE_DIR "/resources/examples/digits.twb")});
+        const Ended ended = Program::wait(process);
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY2(ended.err.contains("is left out: it crashes in the kernel of Twice"), qPrintable(ended.err));
+        QVERIFY(m_twb.exists("window.png"));
+    }
+
     void aFileThatIsNoPluginIsRefused() {
         m_twb.write("text.so", "not a library");
         m_twb.save("small.twb", smallGraph());
