@@ -13,7 +13,7 @@ namespace twb {
 namespace {
 
 static_assert(static_cast<int>(DType::f32) == TWB_F32 && static_cast<int>(DType::boolean) == TWB_BOOL &&
-                  kDTypeCount == TWB_BOOL + 1,
+                  kWideDTypes.size() == TWB_BOOL + 1,
               "element types of plug-ins have the numbers of DType");
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::badFile, sentence); }
