@@ -42,6 +42,7 @@
 #include <iostream>
 #include <map>
 #include <onnx/checker.h>
+#include <onnx/onnx-data_pb.h>
 #include <set>
 #include <string>
 #include <unistd.h>
@@ -90,20 +91,71 @@ template <class Message> Message parse(const fs::path& path) {
     return message;
 }
 
-/// The tensor of a data file. NumPy has no bfloat16, so files hold its bits as uint16.
-Tensor tensorFrom(const fs::path& path, const onnx::ValueInfoProto& value) {
-    const auto proto = parse<onnx::TensorProto>(path);
-    if (!dtypeOfOnnx(proto.data_type())) throw Unsupported(onnxTypeName(proto.data_type()) + " tensors");
-    Tensor tensor = readOnnxTensor(path);
-    const bool isBits = dtypeOfOnnx(value.type().tensor_type().elem_type()) == DType::bf16;
-    return isBits && tensor.dtype() == DType::u16 ? Tensor(tensor.buffer(), {DType::bf16, tensor.shape()})
-                                                  : tensor;
+/// The type of the tensors of a sequence or an optional.
+const onnx::TypeProto& elementOf(const onnx::TypeProto& type) {
+    return type.has_sequence_type()   ? elementOf(type.sequence_type().elem_type())
+           : type.has_optional_type() ? elementOf(type.optional_type().elem_type())
+                                      : type;
 }
 
-void needTensor(const onnx::ValueInfoProto& value) {
-    if (!value.type().has_tensor_type()) throw Unsupported("sequences, maps and optionals");
-    if (!dtypeOfOnnx(value.type().tensor_type().elem_type()))
-        throw Unsupported(onnxTypeName(value.type().tensor_type().elem_type()) + " tensors");
+/// The tensors of a data file, by the names that the import gives them: "x", or "x[0]", "x[1]", … for a
+/// sequence. NumPy has no bfloat16, so files hold its bits as uint16.
+std::vector<std::pair<std::string, Tensor>> tensorsFrom(const fs::path& path,
+                                                        const onnx::ValueInfoProto& value) {
+    const bool isBits = dtypeOfOnnx(elementOf(value.type()).tensor_type().elem_type()) == DType::bf16;
+    const auto read = [&](const onnx::TensorProto& proto) {
+        if (!dtypeOfOnnx(proto.data_type())) throw Unsupported(onnxTypeName(proto.data_type()) + " tensors");
+        Tensor tensor = tensorFromProto(proto, path.parent_path(), path.string());
+        return isBits && tensor.dtype() == DType::u16 ? Tensor(tensor.buffer(), {DType::bf16, tensor.shape()})
+                                                      : tensor;
+    };
+    std::vector<std::pair<std::string, Tensor>> out;
+    const auto addAll = [&](const onnx::SequenceProto& sequence) {
+        for (const auto& tensor : sequence.tensor_values())
+            out.emplace_back(fmt::format("{}[{}]", value.name(), out.size()), read(tensor));
+    };
+    if (value.type().has_tensor_type()) {
+        out.emplace_back(value.name(), read(parse<onnx::TensorProto>(path)));
+    } else if (value.type().has_sequence_type()) {
+        addAll(parse<onnx::SequenceProto>(path));
+    } else {
+        const auto optional = parse<onnx::OptionalProto>(path);
+        if (optional.has_tensor_value()) out.emplace_back(value.name(), read(optional.tensor_value()));
+        if (optional.has_sequence_value()) addAll(optional.sequence_value());
+    }
+    return out;
+}
+
+void needTensors(const onnx::ValueInfoProto& value) {
+    const onnx::TypeProto& type = elementOf(value.type());
+    if (!type.has_tensor_type()) throw Unsupported("maps and sequences of sequences");
+    if (!dtypeOfOnnx(type.tensor_type().elem_type()))
+        throw Unsupported(onnxTypeName(type.tensor_type().elem_type()) + " tensors");
+}
+
+std::vector<fs::path> numbered(const fs::path& folder, const char* stem) {
+    std::vector<fs::path> out;
+    while (true) {
+        fs::path file = folder / fmt::format("{}_{}.pb", stem, out.size());
+        if (!fs::exists(file)) return out;
+        out.push_back(std::move(file));
+    }
+}
+
+/// The tensors that a case expects, in the order of ImportedModel::outputs.
+std::vector<Tensor> expectedOf(const onnx::ModelProto& proto, const fs::path& set,
+                               const ImportedModel& imported) {
+    std::vector<Tensor> out;
+    const std::vector<fs::path> files = numbered(set, "output");
+    for (std::size_t i = 0; i < files.size(); ++i)
+        for (auto& [name, tensor] : tensorsFrom(files[i], proto.graph().output(static_cast<int>(i)))) {
+            if (out.size() == imported.outputs.size() || imported.outputs[out.size()].name != name)
+                throw std::runtime_error(fmt::format("there is no output {}", name));
+            out.push_back(std::move(tensor));
+        }
+    if (out.size() != imported.outputs.size())
+        throw std::runtime_error(fmt::format("{} outputs, expected {}", imported.outputs.size(), out.size()));
+    return out;
 }
 
 /// ONNX's own checker, for the opsets that it supports.
@@ -124,7 +176,7 @@ std::string difference(const Tensor& got, const Tensor& want, int halfUlps) {
     if (got.shape() != want.shape())
         return fmt::format("shape {}, expected {}", got.shape().toTorchString(),
                            want.shape().toTorchString());
-    const bool exact = !isFloating(got.dtype());
+    const bool exact = !isFloating(got.dtype()); // narrow floats, too
     const double rtol = toleranceOf(got.dtype(), halfUlps);
     for (std::int64_t i = 0; i < got.elementCount(); ++i) {
         const double a = got.at(i);
@@ -135,15 +187,6 @@ std::string difference(const Tensor& got, const Tensor& want, int halfUlps) {
         if (!good) return fmt::format("element {} is {}, expected {}", i, a, b);
     }
     return {};
-}
-
-std::vector<fs::path> numbered(const fs::path& folder, const char* stem) {
-    std::vector<fs::path> out;
-    while (true) {
-        fs::path file = folder / fmt::format("{}_{}.pb", stem, out.size());
-        if (!fs::exists(file)) return out;
-        out.push_back(std::move(file));
-    }
 }
 
 /// Turns the inputs of a case, which are imported as Files, into Inputs of their types.
@@ -250,7 +293,8 @@ void exportGradients(ImportedModel& imported, const fs::path& module, int& compa
         if (!gradient) throw std::runtime_error("a gradient was not computed");
         const std::string path = imported.graph.find(parameters[i])->attributes.text("path");
         std::string input = path.substr(path.find('#') + 1);
-        std::ranges::replace(input, '/', '_');
+        for (const char mark : {'/', '['}) std::ranges::replace(input, mark, '_'); // as the export names it
+        std::erase(input, ']');
         fs::path file = module;
         writeNpy(file.replace_extension("grad." + input + ".npy"), gradient->view());
     }
@@ -260,12 +304,11 @@ void exportGradients(ImportedModel& imported, const fs::path& module, int& compa
 void exportSet(const ImportedModel& imported, const onnx::ModelProto& proto, const fs::path& set,
                const fs::path& module, int& compared) {
     exportModule(imported, module);
-    const std::vector<fs::path> outputs = numbered(set, "output");
-    for (std::size_t i = 0; i < outputs.size() && i < imported.outputs.size(); ++i, ++compared) {
-        Tensor want = tensorFrom(outputs[i], proto.graph().output(static_cast<int>(i)));
+    for (std::size_t i = 0; const Tensor& want : expectedOf(proto, set, imported)) {
         if (want.dtype() == DType::bf16) throw Unsupported("bfloat16, which NumPy does not have");
         fs::path file = module;
-        writeNpy(file.replace_extension(fmt::format("{}.npy", i)), want.view());
+        writeNpy(file.replace_extension(fmt::format("{}.npy", i++)), want.view());
+        ++compared;
     }
 }
 
@@ -275,7 +318,10 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
     const std::vector<fs::path> inputs = numbered(set, "input");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const auto& value = proto.graph().input(static_cast<int>(i));
-        options.inputs[value.name()] = tensorFrom(inputs[i], value);
+        const auto tensors = tensorsFrom(inputs[i], value);
+        if (!value.type().has_tensor_type())
+            options.dimensions[value.name()] = static_cast<std::int64_t>(tensors.size());
+        for (const auto& [name, tensor] : tensors) options.inputs[name] = tensor;
     }
     ImportedModel imported = importOnnx(model, options);
     if (how.roundTrip) {
@@ -318,12 +364,11 @@ void runSet(const fs::path& model, const onnx::ModelProto& proto, const fs::path
     const RunResult result = runToEnd(plan, {});
     if (result.status != RunStatus::finished)
         throw std::runtime_error(result.errors.empty() ? "the run failed" : result.errors[0].message);
-    const std::vector<fs::path> outputs = numbered(set, "output");
-    for (std::size_t i = 0; i < outputs.size() && i < imported.outputs.size(); ++i) {
-        const Tensor want = tensorFrom(outputs[i], proto.graph().output(static_cast<int>(i)));
+    const std::vector<Tensor> wanted = expectedOf(proto, set, imported);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
         const Tensor* got = result.tensor(imported.outputs[i].from);
         if (!got) throw std::runtime_error("output " + imported.outputs[i].name + " was not computed");
-        const std::string problem = difference(toHost(*got, devices), want, how.halfUlps);
+        const std::string problem = difference(toHost(*got, devices), wanted[i], how.halfUlps);
         if (!problem.empty())
             throw std::runtime_error(fmt::format("output {}: {}", imported.outputs[i].name, problem));
         ++compared;
@@ -339,8 +384,8 @@ Verdict runCase(const fs::path& folder, const How& how) {
         std::set<std::string> held;
         for (const auto& tensor : proto.graph().initializer()) held.insert(tensor.name());
         for (const auto& value : proto.graph().input())
-            if (!held.contains(value.name())) needTensor(value);
-        for (const auto& value : proto.graph().output()) needTensor(value);
+            if (!held.contains(value.name())) needTensors(value);
+        for (const auto& value : proto.graph().output()) needTensors(value);
         int compared = 0;
         for (const auto& entry : fs::directory_iterator(folder))
             if (entry.path().filename().string().starts_with("test_data_set_"))

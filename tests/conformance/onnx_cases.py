@@ -3,7 +3,7 @@
 
     onnx_cases.py PROGRAM [--expect LIST] [--keep FOLDER] [--option OPTION]...
 
-Writes the cases whose inputs and outputs are tensors of dtypes that twb has, in the layout of Debian's
+Writes the cases whose inputs and outputs have dtypes that twb has, in the layout of Debian's
 libonnx-testdata, and gives them to PROGRAM (conformance) with OPTIONs. The expected results of f16 and bf16 are rounded
 after every operation, so they may differ from ours by two units in the last place. With --keep, the cases stay in
 FOLDER, for other runs of PROGRAM. The first line of LIST names the version of onnx whose cases it lists; with another version the cases
@@ -21,7 +21,7 @@ SKIPPED = 77  # for CTest
 
 try:
     import onnx
-    from onnx import TensorProto, numpy_helper
+    from onnx import OptionalProto, SequenceProto, TensorProto, numpy_helper
     from onnx.backend.test.case import node as node_cases
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -29,14 +29,38 @@ except ImportError as missing:
 
 ELEMENT_TYPES = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.INT8,
                  TensorProto.INT16, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8, TensorProto.UINT16,
-                 TensorProto.UINT32, TensorProto.UINT64, TensorProto.BOOL}
+                 TensorProto.UINT32, TensorProto.UINT64, TensorProto.BOOL, TensorProto.FLOAT8E4M3FN,
+                 TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ,
+                 TensorProto.FLOAT8E8M0, TensorProto.FLOAT4E2M1, TensorProto.INT4, TensorProto.UINT4,
+                 TensorProto.INT2, TensorProto.UINT2}
+
+
+def element_type(type_proto):
+    """The element type of a tensor, a sequence or an optional; None for a map."""
+    kind = type_proto.WhichOneof("value")
+    if kind == "tensor_type":
+        return type_proto.tensor_type.elem_type
+    if kind in ("sequence_type", "optional_type"):
+        return element_type(getattr(type_proto, kind).elem_type)
+    return None
 
 
 def is_ours(case):
-    """Whether all inputs and outputs are tensors of dtypes that twb has."""
+    """Whether all inputs and outputs are tensors, sequences and optionals of dtypes that twb has."""
     values = [*case.model.graph.input, *case.model.graph.output]
-    return all(value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.elem_type in ELEMENT_TYPES
-               for value in values)
+    return all(element_type(value.type) in ELEMENT_TYPES for value in values)
+
+
+def proto_of(data, value):
+    """An input or an output as in the files of a test data set."""
+    if isinstance(data, (TensorProto, SequenceProto, OptionalProto)):
+        return data
+    kind = value.type.WhichOneof("value")
+    if kind == "sequence_type":
+        return numpy_helper.from_list(data, value.name)
+    if kind == "optional_type":
+        return numpy_helper.from_optional(data, value.name)
+    return numpy_helper.from_array(data, value.name)
 
 
 def write(case, folder):
@@ -48,8 +72,7 @@ def write(case, folder):
         place.mkdir()
         for kind, arrays, values in (("input", inputs, case.model.graph.input), ("output", outputs, case.model.graph.output)):
             for j, array in enumerate(arrays):
-                tensor = array if isinstance(array, TensorProto) else numpy_helper.from_array(array, values[j].name)
-                (place / f"{kind}_{j}.pb").write_bytes(tensor.SerializeToString())
+                (place / f"{kind}_{j}.pb").write_bytes(proto_of(array, values[j]).SerializeToString())
 
 
 def main():
@@ -66,7 +89,7 @@ def main():
         ours = [case for case in cases if is_ours(case)]
         for case in ours:
             write(case, folder / case.name)
-        print(f"onnx {onnx.__version__}: {len(ours)} of {len(cases)} cases have only tensors of dtypes that twb has", flush=True)
+        print(f"onnx {onnx.__version__}: {len(ours)} of {len(cases)} cases have only dtypes that twb has", flush=True)
         listed = arguments.expect and f"onnx {onnx.__version__} " in arguments.expect.read_text().partition("\n")[0]
         expect = ["--expect", arguments.expect] if listed else []
         done = subprocess.run([arguments.program, folder, "--half-ulps", "2", *expect, *arguments.option])

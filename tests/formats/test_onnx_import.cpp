@@ -164,8 +164,6 @@ void TestOnnxImport::tensorsAreNoOptionals() {
         return *imported.graph.find(imported.outputs.at(0).from.node);
     };
     last.set_op_type("OptionalGetElement");
-    QCOMPARE(source().op, "OptionalGetElement"); // the model does not say what its input is
-    last.set_input(0, "x");
     QCOMPARE(source().op, "Identity");
     last.set_op_type("OptionalHasElement");
     graph.mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::BOOL);
@@ -273,8 +271,25 @@ void TestOnnxImport::refusesBrokenModels_data() {
         [&](Model&, GraphProto& g) { external(g, "/etc/passwd"); });
     row("no such file", "nothing.bin cannot be read",
         [&](Model&, GraphProto& g) { external(g, "nothing.bin"); });
-    row("sequence input", "input \"x\": it is a sequence", [](Model&, GraphProto& g) {
-        g.mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
+    row("map input", "input \"x\": it is a map", [](Model&, GraphProto& g) {
+        g.mutable_input(0)->mutable_type()->mutable_map_type()->mutable_value_type();
+    });
+    row("sequence as a tensor", "node \"layer1/add\" (Add) reads a sequence or an optional as its input 0",
+        [](Model&, GraphProto& g) {
+            const onnx::TypeProto tensor = g.input(0).type();
+            *g.mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type() = tensor;
+        });
+    row("sequence of unknown length", "splits an axis whose size is not known", [](Model&, GraphProto& g) {
+        *g.add_input() = g.input(0);
+        auto& sequence = *g.mutable_input(1);
+        sequence.set_name("s");
+        *sequence.mutable_type()->mutable_sequence_type()->mutable_elem_type() = g.input(0).type();
+        auto& split = *g.mutable_node(1);
+        split.set_op_type("SplitToSequence");
+        auto& axis = *split.add_attribute();
+        axis.set_name("axis");
+        axis.set_type(onnx::AttributeProto::INT);
+        axis.set_i(1);
     });
     row("string input", "input \"x\": its element type is string", [](Model&, GraphProto& g) {
         g.mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::STRING);

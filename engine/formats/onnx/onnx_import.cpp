@@ -2,6 +2,7 @@
 #include "formats/onnx/onnx_functions.h"
 #include "formats/onnx/onnx_gradients.h"
 #include "formats/onnx/onnx_importer.h"
+#include "formats/onnx/onnx_sequences.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
@@ -64,6 +65,15 @@ ImportedModel Import::run(std::string_view bytes) {
     for (const auto& import : model.opset_import())
         if (isDefaultDomain(import.domain())) upgradeNodes(graph, import.version());
     inlineFunctions(model, m_path);
+    for (const auto& value : graph.input())
+        if (value.type().has_sequence_type() || value.type().has_optional_type())
+            m_out.dimensions.insert(value.name());
+    const bool takesSequences = !m_out.dimensions.empty();
+    if (const std::string problem = resolveSequences(model, m_path, m_options); !problem.empty()) {
+        // A placeholder can stand for an op, but not for an input.
+        if (takesSequences) refuse(m_path.string(), problem);
+        m_out.remarks.push_back(at(fmt::format("its sequences are placeholders: {}", problem)));
+    }
 
     Lane lane;
     lane.id = m_lane = m_out.graph.newLaneId();
@@ -187,7 +197,9 @@ void Import::addInput(const onnx::ValueInfoProto& value) {
         return define(value.name(), {node.id, 0}, what);
     }
     if (!value.type().has_tensor_type())
-        refuse(at(what), "it is a sequence, a map or an optional; only tensors are supported");
+        refuse(
+            at(what),
+            "it is a map, or a sequence of sequences; only tensors and sequences of tensors are supported");
     const auto& type = value.type().tensor_type();
     const auto dtype = dtypeOfOnnx(type.elem_type());
     if (!dtype)

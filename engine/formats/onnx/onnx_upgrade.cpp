@@ -105,31 +105,9 @@ private:
                 setText(node, "coordinate_transformation_mode", "output_half_pixel");
         } else if (op == "GroupNormalization" && m_opset < 21) {
             groupNormalization(node);
-        } else if (op == "OptionalGetElement" && isTensor(node, 0)) {
-            node.set_op_type("Identity");
-        } else if (op == "OptionalHasElement" && (isAbsent(node, 0) || isTensor(node, 0))) {
-            hasElement(node, !isAbsent(node, 0));
         } else if (op == "Split" && !attributeOf(node, "num_outputs")) {
             setInt(node, "num_outputs", node.output_size());
         }
-    }
-
-    static bool isAbsent(const NodeProto& node, int port) {
-        return node.input_size() <= port || node.input(port).empty();
-    }
-    /// Whether the model declares the input to be a tensor, which is not optional.
-    bool isTensor(const NodeProto& node, int port) const {
-        return !isAbsent(node, port) && m_elementTypes.contains(node.input(port));
-    }
-
-    static void hasElement(NodeProto& node, bool value) {
-        node.set_op_type("Constant");
-        node.clear_input();
-        AttributeProto& attribute = *node.add_attribute();
-        attribute.set_name("value");
-        attribute.set_type(AttributeProto::TENSOR);
-        attribute.mutable_t()->set_data_type(onnx::TensorProto::BOOL);
-        attribute.mutable_t()->add_int32_data(value ? 1 : 0);
     }
 
     /// Opset 7 introduced NumPy's broadcasting, and inference mode as the default.
