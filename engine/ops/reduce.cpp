@@ -119,20 +119,15 @@ void meanKernel(const KernelContext& ctx) {
     withNumber(ctx.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         T* const out = ctx.outputs[0].as<T>();
-        if constexpr (std::is_integral_v<T>) {
-            if (count == 0 && ctx.outputs[0].elementCount() > 0)
-                throw Error(
-                    ErrorCode::invalidArgument,
-                    "ZeroDivisionError: the mean of no integers is an integer division by zero; cast to a "
-                    "floating dtype for NaN");
-            reduce(view, SumRule<T>{}, [=](std::int64_t i, std::uint64_t sum) {
-                out[i] = static_cast<T>(static_cast<std::int64_t>(sum) / count);
-            });
-        } else {
-            reduce(view, SumRule<T>{}, [=](std::int64_t i, double sum) {
-                out[i] = static_cast<T>(sum / static_cast<double>(count));
-            });
-        }
+        using Rule = MeanRule<T>;
+        if (std::is_integral_v<T> && count == 0 && ctx.outputs[0].elementCount() > 0)
+            throw Error(
+                ErrorCode::invalidArgument,
+                "ZeroDivisionError: the mean of no integers is an integer division by zero; cast to a "
+                "floating dtype for NaN");
+        reduce(view, Rule{}, [=](std::int64_t i, typename Rule::State sum) {
+            out[i] = static_cast<T>(Rule::finish(sum, count));
+        });
     });
 }
 

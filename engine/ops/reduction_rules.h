@@ -68,6 +68,22 @@ template <class T, class Map = Plain> struct SumRule {
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { state += later; }
 };
 
+/// Sums for means. Sums of integers may exceed 64 bits, although their mean does not.
+template <class T> struct MeanRule {
+    __extension__ using Exact = __int128;
+    using Value = T;
+    using State = std::conditional_t<std::is_floating_point_v<T>, double, Exact>;
+    static constexpr bool splits = true;
+    TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
+        state += static_cast<State>(value);
+    }
+    TWB_HOST_DEVICE void merge(State& state, const State& later) const { state += later; }
+    /// Truncated for integers.
+    TWB_HOST_DEVICE static State finish(State sum, std::int64_t count) {
+        return sum / static_cast<State>(count);
+    }
+};
+
 template <class T> struct ProductRule {
     using Value = T;
     struct State {

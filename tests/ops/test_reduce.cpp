@@ -271,6 +271,13 @@ void TestReduce::integersWrap() {
     QCOMPARE(runOp("ReduceMean", {}, {in})[0].at(0), 1073741824.0);
     const Tensor negative = Tensor::of<std::int64_t>({2}, {-3, -4});
     QCOMPARE(runOp("ReduceMean", {}, {negative})[0].at(0), -3.0);
+    // Exact beyond the 53 bits of a double, and where the sum exceeds 64 bits.
+    const std::int64_t large = (std::int64_t{1} << 62) + 3;
+    const Tensor wide = Tensor::of<std::int64_t>({4}, {large, large, large + 2, large + 6});
+    QCOMPARE(runOp("ReduceMean", {}, {wide})[0].toIntegers(), (std::vector<std::int64_t>{large + 2}));
+    const std::uint64_t most = ~std::uint64_t{0};
+    const Tensor all = runOp("ReduceMean", {}, {Tensor::of<std::uint64_t>({3}, {most, most, most - 3})})[0];
+    QCOMPARE(all.values<std::uint64_t>()[0], most - 1);
 }
 
 void TestReduce::argMax() {

@@ -333,7 +333,17 @@ void addArrays(Writers& table) {
     table["Trilu"] = triangle;
     table["ReduceSum"] = [](const Call& call) { return summed(call, call.in(0)); };
     table["ReduceMean"] = [](const Call& call) {
-        return inItsType(call, reduced(call, asReal(call), "mean"));
+        if (isFloating(call.dtype())) return inItsType(call, reduced(call, call.in(0), "mean"));
+        const std::string sum = reduced(call, call.in(0), "sum");
+        if (along(call).nothing) return sum;
+        const TensorType& in = call.type(0);
+        const std::string count =
+            in.isKnown() && call.out().isKnown()
+                ? std::to_string(in.shape.elementCount() /
+                                 std::max<std::int64_t>(1, call.out().shape.elementCount()))
+                : fmt::format("({}.numel() // max(1, ({}).numel()))", call.in(0), sum);
+        // By a double, integers of more than 53 bits would lose digits.
+        return inItsType(call, fmt::format("torch.div({}, {}, rounding_mode=\"trunc\")", sum, count));
     };
     table["ReduceMax"] = [](const Call& call) { return extreme(call, "amax", "min"); };
     table["ReduceMin"] = [](const Call& call) { return extreme(call, "amin", "max"); };

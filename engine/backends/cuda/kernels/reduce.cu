@@ -47,10 +47,7 @@ template <class T> struct StoreMean {
     T* out;
     std::int64_t count;
     template <class State> TWB_HOST_DEVICE void operator()(std::int64_t i, State sum) const {
-        if constexpr (std::is_integral_v<T>)
-            out[i] = static_cast<T>(static_cast<std::int64_t>(sum) / count);
-        else
-            out[i] = stored<T>(static_cast<Wide<T>>(sum / static_cast<double>(count)));
+        out[i] = stored<T>(static_cast<Wide<T>>(MeanRule<Wide<T>>::finish(sum, count)));
     }
 };
 
@@ -125,7 +122,7 @@ void meanKernel(const KernelCall& call) {
                     "floating dtype for NaN");
     withStoredNumber(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        reduce<T>(call.queue, view, SumRule<Wide<T>>{}, StoreMean<T>{call.outputs[0].as<T>(), count});
+        reduce<T>(call.queue, view, MeanRule<Wide<T>>{}, StoreMean<T>{call.outputs[0].as<T>(), count});
     });
 }
 
