@@ -21,14 +21,18 @@ bool mayMeet(const Plan& plan, const Step& step) {
 std::vector<bool> readersMayMeet(const Plan& plan) {
     std::vector<bool> read(plan.values.size(), false);
     std::vector<bool> refused(plan.values.size(), false);
-    for (const Step& step : plan.steps) {
-        const bool meets = mayMeet(plan, step);
-        for (std::uint32_t v : step.inputs)
-            if (v != kNone) (meets ? read : refused)[v] = true;
-    }
     for (const PlanControl& control : plan.controls) // results of a body keep their layout
         for (const PlanBody& body : control.bodies)
             for (const std::uint32_t v : body.results) refused[v] = true;
+    for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
+        // A pointwise op with a row-major result of its input's shape would read a channels-last input
+        // element by element.
+        const auto isRowMajor = [&](std::uint32_t v) { return refused[v] || plan.values[v].kept; };
+        const bool meets = mayMeet(plan, *step) && !(step->op->channelsLast == ChannelsLast::pointwise &&
+                                                     isRowMajor(step->outputs.front()));
+        for (std::uint32_t v : step->inputs)
+            if (v != kNone) (meets ? read : refused)[v] = true;
+    }
     for (std::size_t v = 0; v < read.size(); ++v) read[v] = read[v] && !refused[v];
     return read;
 }
