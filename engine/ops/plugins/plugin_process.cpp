@@ -16,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char** environ;
-
 namespace twb {
 namespace {
 
@@ -145,7 +143,7 @@ std::string checkPluginInChild(const fs::path& file) {
     if (WIFSIGNALED(answer.status))
         return fmt::format("it crashes in {} (signal {}, {})", at, WTERMSIG(answer.status),
                            ::strsignal(WTERMSIG(answer.status)));
-    if (const std::string bad = lastLine(answer.out, "bad "); !bad.empty()) return bad;
+    if (std::string bad = lastLine(answer.out, "bad "); !bad.empty()) return bad;
     if (!answer.out.ends_with("ok\n")) return fmt::format("it ends the process in {}", at);
     remember(signature);
     return {};
