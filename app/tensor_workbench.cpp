@@ -18,6 +18,7 @@
 
 #include <QApplication>
 #include <QDir>
+#include <QFontDatabase>
 #include <QStandardPaths>
 
 #include <CLI/CLI.hpp>
@@ -52,6 +53,13 @@ void whileStarting(QtMsgType type, const QMessageLogContext&, const QString&) {
         "tensor-workbench: no display found; set DISPLAY or WAYLAND_DISPLAY, or run the graph with twb\n",
         stderr);
     std::_Exit(int(ExitCode::runFailed));
+}
+
+/// Adds the fonts that a relocatable installation carries, for systems without them.
+void addFonts() {
+    const QDir fonts(toQt((resourceFolder() / "fonts").string()));
+    for (const QString& font : fonts.entryList(QDir::Files))
+        QFontDatabase::addApplicationFont(fonts.filePath(font));
 }
 
 int fail(ExitCode code, const char* sentence) {
@@ -104,6 +112,7 @@ int main(int argc, char** argv) {
     std::shared_ptr<const ProfileLibrary> profiles;
     try {
         profiles = std::make_shared<ProfileLibrary>(resourceFolder() / "devices");
+        addFonts();
     } catch (const Error& error) {
         return fail(ExitCode::fileError, error.what());
     }

@@ -19,6 +19,14 @@ rm -rf "$root/lib/python3" "$root/share/doc"
 install -D -m 644 resources/packaging/copyright "$root/share/doc/tensor-workbench/copyright"
 install -D -m 644 LICENSE "$root/share/doc/tensor-workbench/LICENSE"
 
+# The fonts of the window, under the SIL Open Font License.
+mkdir -p "$root/share/tensor-workbench/fonts"
+for package in fonts-inter fonts-jetbrains-mono; do
+    dpkg -L $package | grep -E '/(Inter|JetBrainsMono)-(Regular|Medium|SemiBold|Bold|Italic)\.(otf|ttf)$' |
+        xargs -I{} cp {} "$root/share/tensor-workbench/fonts"
+    install -m 644 "/usr/share/doc/$package/copyright" "$root/share/doc/tensor-workbench/copyright-$package"
+done
+
 # Qt finds its plugins by this file.
 plugins=$(qtpaths6 --query QT_INSTALL_PLUGINS 2>/dev/null || qmake6 -query QT_INSTALL_PLUGINS)
 mkdir -p "$root/lib" "$root/plugins"
