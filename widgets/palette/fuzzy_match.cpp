@@ -12,7 +12,7 @@ constexpr int kTogether = 8;  ///< bonus if it directly follows the previous let
 constexpr int kWordStart = 9; ///< at the start of a word: "S" in "LogSoftmax", "w" in "fc1.weight"
 constexpr int kFirst = 5;     ///< at the start of the text, in addition to kWordStart
 constexpr int kWhole = 40;    ///< the search text is the whole text
-constexpr int kNone = std::numeric_limits<int>::min() / 2;
+constexpr int kNoMatch = std::numeric_limits<int>::min() / 2;
 
 bool beginsWord(QStringView text, qsizetype at) {
     if (at == 0) return true;
@@ -28,10 +28,10 @@ std::optional<int> fuzzyScore(QStringView typed, QStringView text) {
     if (typed.isEmpty()) return 0;
     if (typed.size() > text.size()) return std::nullopt;
     // best[i]: the best score of the letters so far if the last one matches text[i].
-    std::vector<int> best(std::size_t(text.size()), kNone);
+    std::vector<int> best(std::size_t(text.size()), kNoMatch);
     for (qsizetype letter = 0; letter < typed.size(); ++letter) {
-        std::vector<int> next(best.size(), kNone);
-        int before = kNone; // the best score that ends left of the previous letter
+        std::vector<int> next(best.size(), kNoMatch);
+        int before = kNoMatch; // the best score that ends left of the previous letter
         for (qsizetype at = letter; at < text.size(); ++at) {
             const auto i = std::size_t(at);
             if (at >= 2) before = std::max(before, best[i - 2]);
@@ -41,9 +41,9 @@ std::optional<int> fuzzyScore(QStringView typed, QStringView text) {
                 next[i] = score + (at == 0 ? kFirst : 0);
                 continue;
             }
-            const int together = best[i - 1] == kNone ? kNone : best[i - 1] + kTogether;
+            const int together = best[i - 1] == kNoMatch ? kNoMatch : best[i - 1] + kTogether;
             const int reached = std::max(together, before);
-            if (reached != kNone) next[i] = score + reached;
+            if (reached != kNoMatch) next[i] = score + reached;
         }
         best = std::move(next);
     }
