@@ -8,7 +8,7 @@
 
 namespace twb {
 
-/// Imports an ONNX model (up to opset 23, with external data beside it) into a graph on one lane, `cpu`:
+/// Imports an ONNX model (up to opset 28, with external data beside it) into a graph on one lane, `cpu`:
 /// nodes, small initializers as Constants, large ones as Files, inputs as Input nodes, outputs as Probes. An
 /// op that is not in the op table becomes a placeholder with its own name. Throws Error(io) and
 /// Error(badFile) that name the file, the node or tensor, and the problem; Error(cancelled).

@@ -113,7 +113,7 @@ bool holdsSequence(const onnx::TypeProto& type) {
 class Resolver {
 public:
     Resolver(const onnx::ModelProto& model, const std::filesystem::path& path,
-             const OnnxImportOptions& options)
+             const ImportOptions& options)
         : m_model(model), m_path(path), m_options(options) {}
 
     GraphProto run() {
@@ -274,7 +274,7 @@ private:
         std::set<std::string> seen;
         if (!addBefore(name, *part.mutable_graph(), seen)) return {};
         part.mutable_graph()->add_output()->set_name(name);
-        OnnxImportOptions options = m_options;
+        ImportOptions options = m_options;
         if (inputs == Inputs::sizes) {
             if (part.graph().node_size() > kMostAsked) return {};
             for (auto& input : *part.mutable_graph()->mutable_input())
@@ -805,7 +805,7 @@ private:
 
     const onnx::ModelProto& m_model;
     const std::filesystem::path& m_path;
-    const OnnxImportOptions& m_options;
+    const ImportOptions& m_options;
     GraphProto m_graph;
     std::vector<Scope> m_scopes;
     std::deque<GraphProto> m_bodies; ///< kept to the end, since m_producers points into them
@@ -818,7 +818,7 @@ private:
 } // namespace
 
 std::string resolveSequences(onnx::ModelProto& model, const std::filesystem::path& path,
-                             const OnnxImportOptions& options) {
+                             const ImportOptions& options) {
     const bool isNeeded = hasSequence(model.graph());
     if (!isNeeded && !hasIf(model.graph())) return {};
     try {

@@ -25,6 +25,6 @@ namespace twb {
 /// Returns "" on success. Else the model is unchanged, and the result is a clause that names the node and
 /// says why its sequence is not known before the run.
 std::string resolveSequences(onnx::ModelProto& model, const std::filesystem::path& path,
-                             const OnnxImportOptions& options);
+                             const ImportOptions& options);
 
 } // namespace twb

@@ -95,7 +95,8 @@ std::string shift(const Call& call) {
 
 std::string cast(const Call& call) {
     const DType to = call.out().dtype;
-    if (isNarrow(to) && call.dtype(0) != to && call.flag("saturate")) { // PyTorch's own cast does not saturate
+    if (isNarrow(to) && call.dtype(0) != to &&
+        call.flag("saturate")) { // PyTorch's own cast does not saturate
         const float most = narrowValue(to, to == DType::f8e4m3fn ? 0x7e : to == DType::f8e5m2 ? 0x7b : 0x7f);
         return fmt::format("{}.float().clamp({}, {}).type({})", call.in(0), -most, most, torchDType(to));
     }
