@@ -52,9 +52,12 @@ inline std::vector<JobProcess> jobIn(const QString& folder) {
         if (QFile::symLinkTarget(QStringLiteral("/proc/%1/cwd").arg(pid)) != real) continue;
         if (!QFile::symLinkTarget(QStringLiteral("/proc/%1/exe").arg(pid)).endsWith("/twb")) continue;
         JobProcess process{pid.toInt(), -1, procFile(pid, "comm").startsWith("twb-watch")};
-        for (const QByteArray& variable : procFile(pid, "environ").split('\0'))
+        const QList<QByteArray> variables = procFile(pid, "environ").split('\0');
+        // A run that a rank of a batch has started is no rank.
+        const bool isRun = variables.contains("OMPI_COMM_WORLD_SIZE=") || variables.contains("PMI_SIZE=");
+        for (const QByteArray& variable : variables)
             for (const char* name : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK="})
-                if (variable.startsWith(name)) process.rank = variable.mid(qstrlen(name)).toInt();
+                if (!isRun && variable.startsWith(name)) process.rank = variable.mid(qstrlen(name)).toInt();
         out.push_back(process);
     }
     return out;
