@@ -72,6 +72,8 @@ QString kindWord(TransferKind kind) {
         return EngineWords::tr("implicit");
     case TransferKind::staging:
         return EngineWords::tr("staging");
+    case TransferKind::collective:
+        return EngineWords::tr("collective");
     }
     return {};
 }

@@ -1224,6 +1224,10 @@
         <source>accuracy</source>
         <translation>Genauigkeit</translation>
     </message>
+    <message>
+        <source>collective</source>
+        <translation>kollektiv</translation>
+    </message>
 </context>
 <context>
     <name>ExportActions</name>
@@ -3808,6 +3812,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Problems (%1 notes)</source>
         <translation>Probleme (%1 Hinweise)</translation>
+    </message>
+    <message>
+        <source>The plug-in %1 is left out: %2</source>
+        <translation>Das Plug-in %1 wird ausgelassen: %2</translation>
     </message>
 </context>
 <context>
