@@ -36,7 +36,8 @@ onnx::ModelProto modelOf(const std::string& graph) {
 }
 
 ImportedModel import(const std::string& graph, const Inputs& inputs = {}, const Sizes& sizes = {}) {
-    return parseOnnx(modelOf(graph).SerializeAsString(), "memory.onnx", {inputs, sizes});
+    return parseOnnx(modelOf(graph).SerializeAsString(), "memory.onnx",
+                     {.dimensions = sizes, .inputs = inputs});
 }
 
 /// The outputs of a run, by name.
