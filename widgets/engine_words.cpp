@@ -23,9 +23,10 @@ struct EngineWords {
     QT_TRANSLATE_NOOP("EngineWords", "Attention"),      QT_TRANSLATE_NOOP("EngineWords", "Image"),
     QT_TRANSLATE_NOOP("EngineWords", "Loss"),           QT_TRANSLATE_NOOP("EngineWords", "Signal"),
     QT_TRANSLATE_NOOP("EngineWords", "Random"),         QT_TRANSLATE_NOOP("EngineWords", "Quantize"),
-    QT_TRANSLATE_NOOP("EngineWords", "Classic ML"),     QT_TRANSLATE_NOOP("EngineWords", "Control flow"),
-    QT_TRANSLATE_NOOP("EngineWords", "Imported"),       QT_TRANSLATE_NOOP("EngineWords", "Look"),
-    QT_TRANSLATE_NOOP("EngineWords", "Modules"),        QT_TRANSLATE_NOOP("EngineWords", "Your modules"),
+    QT_TRANSLATE_NOOP("EngineWords", "Ranks"),          QT_TRANSLATE_NOOP("EngineWords", "Classic ML"),
+    QT_TRANSLATE_NOOP("EngineWords", "Control flow"),   QT_TRANSLATE_NOOP("EngineWords", "Imported"),
+    QT_TRANSLATE_NOOP("EngineWords", "Look"),           QT_TRANSLATE_NOOP("EngineWords", "Modules"),
+    QT_TRANSLATE_NOOP("EngineWords", "Your modules"),
 };
 
 } // namespace

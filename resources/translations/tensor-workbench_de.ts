@@ -1228,6 +1228,10 @@
         <source>collective</source>
         <translation>kollektiv</translation>
     </message>
+    <message>
+        <source>Ranks</source>
+        <translation>Ränge</translation>
+    </message>
 </context>
 <context>
     <name>ExportActions</name>
@@ -2101,7 +2105,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>&amp;High contrast</source>
-        <translation>&amp;Hoher Kontrast</translation>
+        <translation>Hoher &amp;Kontrast</translation>
     </message>
 </context>
 <context>

@@ -197,7 +197,7 @@ private Q_SLOTS:
             {"w.npy"});
         row("twb run spaced.twb --set a\\ +", {"twb", "run", "spaced.twb", "--set", "a\\ +"}, {"a\\ +\\ b."});
         row("twb run spaced.twb --set 'a +", {"twb", "run", "spaced.twb", "--set", "'a +"}, {"a + b."});
-        row("tensor-workbench --theme ", {"tensor-workbench", "--theme", ""}, {"dark", "light"});
+        row("tensor-workbench --theme ", {"tensor-workbench", "--theme", ""}, {"dark", "high-contrast", "light"});
     }
     void bashCompletes() {
         REQUIRE_PROGRAM("bash");

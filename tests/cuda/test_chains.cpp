@@ -373,9 +373,11 @@ private Q_SLOTS:
                                    : op->name == "Log" || op->name == "Sqrt" ? 0.125
                                                                              : -0.875;
                 const Shape shape{3, dice.integer(1, 9), dice.one(2) ? 5 : 16};
+                const bool broadcasts = op->name != "ReluGrad"; // whose operands have one shape
                 std::vector<Tensor> inputs;
                 for (std::size_t k = 0; k < chain.inputs; ++k) {
-                    const Shape own = k == 0 ? shape : Shape{dice.one(2) ? shape[1] : 1, shape[2]};
+                    const Shape own =
+                        k == 0 || !broadcasts ? shape : Shape{dice.one(2) ? shape[1] : 1, shape[2]};
                     inputs.push_back(inLayout(dice.tensor(dtype, own, low, low + 1.75), dice.layout()));
                 }
                 const Tensor out = Tensor::onHost({dtype, shape});

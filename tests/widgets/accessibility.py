@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 
 SKIPPED = 77
 
@@ -111,9 +112,7 @@ def main():
     program = os.path.abspath(sys.argv[1])
     if len(sys.argv) > 2:  # on the private bus
         return job(program)
-    try:
-        import pyatspi  # noqa: F401
-    except ImportError:
+    if not find_spec("pyatspi"):
         skip("the package python3-pyatspi is missing")
     for needed in ("Xvfb", "dbus-run-session"):
         if not shutil.which(needed):

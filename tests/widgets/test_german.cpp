@@ -207,7 +207,9 @@ private Q_SLOTS:
         const QSet<QString> allowed = equalTexts() + names(window->document());
         QStringList faults;
         for (auto text = m_english.begin(); text != m_english.end(); ++text)
-            if (texts.contains(text.key()) && !allowed.contains(text.key()))
+            // "name: value", the name of a fact for screen readers
+            if (texts.contains(text.key()) && !allowed.contains(text.key()) &&
+                !allowed.contains(text.key().section(QStringLiteral(": "), 0, 0)))
                 faults << QStringLiteral("%1 in %2").arg(text.key(), text.value());
         QVERIFY2(faults.isEmpty(), qPrintable(QLatin1Char('\n') + faults.join(QLatin1Char('\n'))));
     }
