@@ -208,7 +208,8 @@ private:
             serve(interrupts, members, m_cancelled ? kPatienceMs : kLookMs);
         }
         if (!isFirst) return m_cancelled ? ExitCode::cancelled : ExitCode::fine;
-        removeParts(members);
+        // After a cancellation other ranks may still write theirs.
+        if (isEnded()) removeParts(members);
         return finish();
     }
 

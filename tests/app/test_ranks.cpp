@@ -368,7 +368,7 @@ private Q_SLOTS:
     void aBatchRunsEachMemberOnce_data() { launchers(); }
     void aBatchRunsEachMemberOnce() {
         TWB_NEED_MPI;
-        const int members = 300; // more than the ranks finish before the job has ended
+        const int members = 1000; // more than the ranks finish before two jobs have ended
         const Program twb;
         twb.save("g.twb", smallGraph());
         QStringList values;
