@@ -13,7 +13,7 @@ namespace twb {
 namespace {
 
 /// Context for translations.
-struct Words {
+struct BreakpointWords {
     Q_DECLARE_TR_FUNCTIONS(Breakpoint)
 };
 
@@ -121,17 +121,17 @@ QString breakpointText(const Breakpoint& breakpoint) {
     const QString statistic = toQt(name(breakpoint.statistic));
     switch (breakpoint.kind) {
     case Breakpoint::Kind::before:
-        return Words::tr("before the node");
+        return BreakpointWords::tr("before the node");
     case Breakpoint::Kind::input:
-        return Words::tr("before the node, when %1 of an input %2").arg(statistic, condition);
+        return BreakpointWords::tr("before the node, when %1 of an input %2").arg(statistic, condition);
     case Breakpoint::Kind::after:
-        return Words::tr("after the node");
+        return BreakpointWords::tr("after the node");
     case Breakpoint::Kind::nanOrInf:
-        return Words::tr("on NaN or inf");
+        return BreakpointWords::tr("on NaN or inf");
     case Breakpoint::Kind::condition:
         break;
     }
-    return Words::tr("when %1 %2").arg(statistic, condition);
+    return BreakpointWords::tr("when %1 %2").arg(statistic, condition);
 }
 
 } // namespace twb

@@ -17,7 +17,7 @@ namespace twb {
 namespace {
 
 /// For translators.
-struct Words {
+struct DifferenceWords {
     Q_DECLARE_TR_FUNCTIONS(GraphDifference)
 };
 
@@ -32,7 +32,7 @@ QString edgeText(const Graph& graph, const Edge& edge) {
 }
 
 QString valueText(const AttributeValue* value) {
-    return value ? toQt(toString(*value)) : Words::tr("not set");
+    return value ? toQt(toString(*value)) : DifferenceWords::tr("not set");
 }
 
 /// The differing attributes, "alpha 1 → 0.5".
@@ -56,22 +56,22 @@ public:
     QStringList lines() {
         for (const Node& node : m_before.nodes())
             if (!m_after.find(node.id))
-                m_lines << Words::tr("− node %1 (%2)").arg(toQt(node.name), toQt(node.op));
+                m_lines << DifferenceWords::tr("− node %1 (%2)").arg(toQt(node.name), toQt(node.op));
         for (const Node& node : m_after.nodes()) compare(m_before.find(node.id), node);
-        edges(m_before, m_after, Words::tr("− edge %1"));
-        edges(m_after, m_before, Words::tr("+ edge %1"));
+        edges(m_before, m_after, DifferenceWords::tr("− edge %1"));
+        edges(m_after, m_before, DifferenceWords::tr("+ edge %1"));
         for (const Edge& edge : m_after.edges())
             if (m_before.sourceOf(edge.to) == edge.from) compareDots(edge);
         lanes();
-        count(
-            m_before.notes(), m_after.notes(),
-            {Words::tr("− 1 note"), Words::tr("− %1 notes"), Words::tr("+ 1 note"), Words::tr("+ %1 notes")});
+        count(m_before.notes(), m_after.notes(),
+              {DifferenceWords::tr("− 1 note"), DifferenceWords::tr("− %1 notes"),
+               DifferenceWords::tr("+ 1 note"), DifferenceWords::tr("+ %1 notes")});
         count(m_before.frames(), m_after.frames(),
-              {Words::tr("− 1 module"), Words::tr("− %1 modules"), Words::tr("+ 1 module"),
-               Words::tr("+ %1 modules")});
+              {DifferenceWords::tr("− 1 module"), DifferenceWords::tr("− %1 modules"),
+               DifferenceWords::tr("+ 1 module"), DifferenceWords::tr("+ %1 modules")});
         compareInfo();
         if (m_lines.isEmpty() && !(m_before == m_after))
-            m_lines << Words::tr("Only positions on the canvas differ.");
+            m_lines << DifferenceWords::tr("Only positions on the canvas differ.");
         return m_lines;
     }
 
@@ -79,27 +79,30 @@ private:
     void compare(const Node* before, const Node& after) {
         const QString name = toQt(after.name);
         if (!before) {
-            m_lines
-                << Words::tr("+ node %1 (%2 on %3)").arg(name, toQt(after.op), where(m_after, after.lane));
+            m_lines << DifferenceWords::tr("+ node %1 (%2 on %3)")
+                           .arg(name, toQt(after.op), where(m_after, after.lane));
             return;
         }
         QStringList changes = attributesChanged(*before, after);
-        if (before->name != after.name) changes << Words::tr("renamed from %1").arg(toQt(before->name));
+        if (before->name != after.name)
+            changes << DifferenceWords::tr("renamed from %1").arg(toQt(before->name));
         if (before->op != after.op)
             changes << QStringLiteral("%1 → %2").arg(toQt(before->op), toQt(after.op));
         const QString from = where(m_before, before->lane);
         const QString to = where(m_after, after.lane);
         if (from != to) changes << QStringLiteral("%1 → %2").arg(from, to);
         if (before->disabled != after.disabled)
-            changes << (after.disabled ? Words::tr("disabled") : Words::tr("enabled"));
+            changes << (after.disabled ? DifferenceWords::tr("disabled") : DifferenceWords::tr("enabled"));
         if (before->breakpoints != after.breakpoints) {
             QStringList stops;
             for (const Breakpoint& one : after.breakpoints) stops << breakpointText(one);
-            changes << (stops.empty() ? Words::tr("no breakpoint")
-                                      : Words::tr("pauses %1").arg(stops.join(Words::tr(" and "))));
+            changes << (stops.empty()
+                            ? DifferenceWords::tr("no breakpoint")
+                            : DifferenceWords::tr("pauses %1").arg(stops.join(DifferenceWords::tr(" and "))));
         }
         if (before->folded != after.folded)
-            changes << (after.folded ? Words::tr("folded into a card") : Words::tr("unfolded to a card"));
+            changes << (after.folded ? DifferenceWords::tr("folded into a card")
+                                     : DifferenceWords::tr("unfolded to a card"));
         if (!changes.isEmpty())
             m_lines << QStringLiteral("~ %1: %2").arg(name, changes.join(QStringLiteral(", ")));
     }
@@ -114,7 +117,10 @@ private:
         const auto was = std::ssize(m_before.dots(edge.to));
         const auto is = std::ssize(m_after.dots(edge.to));
         if (was != is)
-            m_lines << Words::tr("~ edge %1: dots %2 → %3").arg(edgeText(m_after, edge)).arg(was).arg(is);
+            m_lines << DifferenceWords::tr("~ edge %1: dots %2 → %3")
+                           .arg(edgeText(m_after, edge))
+                           .arg(was)
+                           .arg(is);
     }
 
     void lanes() {
@@ -124,13 +130,13 @@ private:
                        : QStringLiteral("%1 · %2").arg(toQt(lane.device.toString()), toQt(lane.title));
         };
         for (const Lane& lane : m_before.lanes())
-            if (!m_after.find(lane.id)) m_lines << Words::tr("− lane %1").arg(text(lane));
+            if (!m_after.find(lane.id)) m_lines << DifferenceWords::tr("− lane %1").arg(text(lane));
         for (const Lane& lane : m_after.lanes()) {
             const Lane* was = m_before.find(lane.id);
             if (!was)
-                m_lines << Words::tr("+ lane %1").arg(text(lane));
+                m_lines << DifferenceWords::tr("+ lane %1").arg(text(lane));
             else if (text(*was) != text(lane))
-                m_lines << Words::tr("~ lane %1 → %2").arg(text(*was), text(lane));
+                m_lines << DifferenceWords::tr("~ lane %1 → %2").arg(text(*was), text(lane));
         }
     }
 
@@ -138,13 +144,14 @@ private:
         const GraphInfo& was = m_before.info();
         const GraphInfo& is = m_after.info();
         if (was.title != is.title)
-            m_lines << Words::tr("~ title %1 → %2").arg(toQt(was.title), toQt(is.title));
-        if (was.description != is.description) m_lines << Words::tr("~ description");
+            m_lines << DifferenceWords::tr("~ title %1 → %2").arg(toQt(was.title), toQt(is.title));
+        if (was.description != is.description) m_lines << DifferenceWords::tr("~ description");
         if (was.policy != is.policy)
-            m_lines
-                << Words::tr("~ policy %1 → %2").arg(toQt(was.policy.toString()), toQt(is.policy.toString()));
+            m_lines << DifferenceWords::tr("~ policy %1 → %2")
+                           .arg(toQt(was.policy.toString()), toQt(is.policy.toString()));
         if (was.iterations != is.iterations)
-            m_lines << Words::tr("~ iterations %1 → %2").arg(grouped(was.iterations), grouped(is.iterations));
+            m_lines << DifferenceWords::tr("~ iterations %1 → %2")
+                           .arg(grouped(was.iterations), grouped(is.iterations));
     }
 
     struct CountWords {
@@ -186,7 +193,7 @@ void showDifference(const QString& title, const QString& heading, const QStringL
     list->setAccessibleName(heading);
     list->setProperty("role", QStringLiteral("lines"));
     list->setSpacing(3);
-    list->addItems(lines.isEmpty() ? QStringList{Words::tr("No differences.")} : lines);
+    list->addItems(lines.isEmpty() ? QStringList{DifferenceWords::tr("No differences.")} : lines);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
     QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
     auto* layout = new QVBoxLayout(&dialog);

@@ -10,7 +10,7 @@ namespace twb {
 namespace {
 
 /// For translators.
-struct Words {
+struct OverlayWords {
     Q_DECLARE_TR_FUNCTIONS(Overlay)
 };
 
@@ -25,7 +25,7 @@ QString OverlaidProfile::sentence() const {
     const QString profiler = toQt(overlay.profiler);
     const double share = overlay.opsNs > 0 ? double(overlay.matchedNs) / double(overlay.opsNs) : 0;
     const QString text =
-        Words::tr(
+        OverlayWords::tr(
             "%1: %3 of %4 steps and %5 of %6 transfers match ops of %2; the matched ops take %7 % of the "
             "profile's op time")
             .arg(QFileInfo(file).fileName(),
@@ -34,8 +34,9 @@ QString OverlaidProfile::sentence() const {
                  grouped(qint64(overlay.matchedSteps())), grouped(qint64(overlay.steps)),
                  grouped(qint64(overlay.matchedTransfers)), grouped(qint64(overlay.transfers)))
             .arg(fixed(100 * share, 0));
-    return copiesWrongOperands ? Words::tr("%1; operands on the wrong device are treated as copied").arg(text)
-                               : text;
+    return copiesWrongOperands
+               ? OverlayWords::tr("%1; operands on the wrong device are treated as copied").arg(text)
+               : text;
 }
 
 OverlaidProfile readOverlay(const RunRequest& request, const QString& file, const ReadProgress& progress) {
@@ -56,7 +57,8 @@ OverlaidProfile readOverlay(const RunRequest& request, const QString& file, cons
     if (!out.analysis->mayRun())
         throw Error(
             ErrorCode::badGraph,
-            Words::tr("The graph has problems, so its steps are not known. Fix the problems, then try again.")
+            OverlayWords::tr(
+                "The graph has problems, so its steps are not known. Fix the problems, then try again.")
                 .toStdString());
     const auto plan =
         std::make_shared<Plan>(*compile(request.graph, *out.analysis, request.devices, request.files,

@@ -26,7 +26,7 @@ constexpr int kMostSeconds = 600;
 constexpr int kFieldWidth = 216;
 
 /// For translators.
-struct Words {
+struct SettingsWords {
     Q_DECLARE_TR_FUNCTIONS(SettingsDialog)
 };
 
@@ -50,47 +50,48 @@ struct General {
     QSpinBox* threads = new QSpinBox;
     QSpinBox* autosave = new QSpinBox;
     QLineEdit* editor = new QLineEdit;
-    QCheckBox* simplify = new QCheckBox(Words::tr("Simplify the graph"));
-    QCheckBox* restore = new QCheckBox(Words::tr("Reopen the files of the last session"));
+    QCheckBox* simplify = new QCheckBox(SettingsWords::tr("Simplify the graph"));
+    QCheckBox* restore = new QCheckBox(SettingsWords::tr("Reopen the files of the last session"));
 
     explicit General(const ProfileLibrary& profiles) {
         theme = makeChoice("settingsTheme", settings::theme(),
-                           {{QString(), Words::tr("Same as system")},
-                            {QStringLiteral("dark"), Words::tr("Dark")},
-                            {QStringLiteral("light"), Words::tr("Light")},
-                            {QStringLiteral("high-contrast"), Words::tr("High contrast")}});
+                           {{QString(), SettingsWords::tr("Same as system")},
+                            {QStringLiteral("dark"), SettingsWords::tr("Dark")},
+                            {QStringLiteral("light"), SettingsWords::tr("Light")},
+                            {QStringLiteral("high-contrast"), SettingsWords::tr("High contrast")}});
         language = makeChoice("settingsLanguage", settings::language(),
-                              {{QString(), Words::tr("Same as system")},
+                              {{QString(), SettingsWords::tr("Same as system")},
                                {QStringLiteral("en"), QStringLiteral("English")},
                                {QStringLiteral("de"), QStringLiteral("Deutsch")}});
         policy = makeChoice("settingsPolicy", toQt(settings::policy().toString()),
-                            {{toQt(Policy::strict.toString()), Words::tr("Strict")},
-                             {toQt(Policy::implicit.toString()), Words::tr("Implicit")}});
+                            {{toQt(Policy::strict.toString()), SettingsWords::tr("Strict")},
+                             {toQt(Policy::implicit.toString()), SettingsWords::tr("Implicit")}});
         std::vector<std::pair<QString, QString>> all;
         for (const DeviceProfile& p : profiles.all()) all.emplace_back(toQt(p.id), toQt(p.name));
         profile = makeChoice("settingsProfile", settings::profile(profiles), all);
         threads->setObjectName(QStringLiteral("settingsThreads"));
         threads->setRange(0, kMostThreads);
-        threads->setSpecialValueText(Words::tr("All"));
+        threads->setSpecialValueText(SettingsWords::tr("All"));
         threads->setValue(settings::threads());
         threads->setFixedWidth(kFieldWidth);
-        threads->setToolTip(Words::tr("Sets the number of CPU threads for runs, after a restart."));
+        threads->setToolTip(SettingsWords::tr("Sets the number of CPU threads for runs, after a restart."));
         autosave->setObjectName(QStringLiteral("settingsAutosave"));
         autosave->setRange(1, kMostSeconds);
-        autosave->setSuffix(Words::tr(" s"));
+        autosave->setSuffix(SettingsWords::tr(" s"));
         autosave->setValue(
             int(std::chrono::ceil<std::chrono::seconds>(settings::autosaveInterval()).count()));
         autosave->setFixedWidth(kFieldWidth);
         editor->setObjectName(QStringLiteral("settingsEditor"));
         editor->setText(settings::editor());
-        editor->setPlaceholderText(Words::tr("Same as desktop"));
+        editor->setPlaceholderText(SettingsWords::tr("Same as desktop"));
         editor->setFixedWidth(kFieldWidth);
-        editor->setToolTip(
-            Words::tr("Sets the command that opens a line of an imported program, such as: code -g %f:%l"));
+        editor->setToolTip(SettingsWords::tr(
+            "Sets the command that opens a line of an imported program, such as: code -g %f:%l"));
         simplify->setObjectName(QStringLiteral("settingsSimplify"));
         simplify->setChecked(settings::simplifiesImports());
-        simplify->setToolTip(Words::tr("Computes constants and replaces composed ops, such as a layer norm, "
-                                       "with one op. Undo restores the imported graph."));
+        simplify->setToolTip(
+            SettingsWords::tr("Computes constants and replaces composed ops, such as a layer norm, "
+                              "with one op. Undo restores the imported graph."));
         restore->setObjectName(QStringLiteral("settingsRestore"));
         restore->setChecked(settings::restoresSession());
         auto* form = new QFormLayout(page);
@@ -98,15 +99,15 @@ struct General {
         form->setHorizontalSpacing(24);
         form->setVerticalSpacing(12);
         form->setFieldGrowthPolicy(QFormLayout::FieldsStayAtSizeHint);
-        form->addRow(Words::tr("&Theme"), theme);
-        form->addRow(Words::tr("&Language (after restart)"), language);
-        form->addRow(Words::tr("&Policy of new graphs"), policy);
-        form->addRow(Words::tr("Simulate a missing &GPU as"), profile);
-        form->addRow(Words::tr("CPU t&hreads (after restart)"), threads);
-        form->addRow(Words::tr("&Autosave after"), autosave);
-        form->addRow(Words::tr("&Editor for source lines"), editor);
-        form->addRow(Words::tr("On import"), simplify);
-        form->addRow(Words::tr("On startup"), restore);
+        form->addRow(SettingsWords::tr("&Theme"), theme);
+        form->addRow(SettingsWords::tr("&Language (after restart)"), language);
+        form->addRow(SettingsWords::tr("&Policy of new graphs"), policy);
+        form->addRow(SettingsWords::tr("Simulate a missing &GPU as"), profile);
+        form->addRow(SettingsWords::tr("CPU t&hreads (after restart)"), threads);
+        form->addRow(SettingsWords::tr("&Autosave after"), autosave);
+        form->addRow(SettingsWords::tr("&Editor for source lines"), editor);
+        form->addRow(SettingsWords::tr("On import"), simplify);
+        form->addRow(SettingsWords::tr("On startup"), restore);
     }
 
     void write() const {
@@ -143,7 +144,7 @@ bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actio
                     QWidget* parent) {
     QDialog dialog(parent);
     dialog.setObjectName(QStringLiteral("settings"));
-    dialog.setWindowTitle(Words::tr("Settings"));
+    dialog.setWindowTitle(SettingsWords::tr("Settings"));
     dialog.resize(600, 480);
     const General general(profiles);
     auto* shortcuts = new ShortcutTable;
@@ -151,8 +152,8 @@ bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actio
         if (const auto standard = action->property(kStandard).value<QKeySequence>(); !standard.isEmpty())
             shortcuts->add(*action, standard);
     auto* pages = new QTabWidget;
-    pages->addTab(general.page, Words::tr("General"));
-    pages->addTab(shortcuts, Words::tr("Shortcuts"));
+    pages->addTab(general.page, SettingsWords::tr("General"));
+    pages->addTab(shortcuts, SettingsWords::tr("Shortcuts"));
     pages->setCurrentIndex(page == SettingsPage::shortcuts ? 1 : 0);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel);
     QObject::connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);

@@ -24,7 +24,7 @@ namespace twb {
 namespace {
 
 /// For translators.
-struct Words {
+struct SystemReportWords {
     Q_DECLARE_TR_FUNCTIONS(SystemReport)
 };
 
@@ -69,18 +69,19 @@ QString systemReport(const DeviceMap& devices) {
 void showAbout(const DeviceMap& devices, QWidget* parent) {
     QDialog dialog(parent);
     dialog.setObjectName(QStringLiteral("about"));
-    dialog.setWindowTitle(Words::tr("About Tensor Workbench"));
+    dialog.setWindowTitle(SystemReportWords::tr("About Tensor Workbench"));
     dialog.resize(560, 420);
-    auto* licence =
-        makeLabel(Words::tr("Which device holds each tensor, and what each transfer costs.\n"
-                            "Free software under the GNU General Public License, version 3 or later."),
-                  TextRole::body, QStringLiteral("secondary"));
+    auto* licence = makeLabel(
+        SystemReportWords::tr("Which device holds each tensor, and what each transfer costs.\n"
+                              "Free software under the GNU General Public License, version 3 or later."),
+        TextRole::body, QStringLiteral("secondary"));
     auto* report = new QPlainTextEdit(systemReport(devices));
     report->setReadOnly(true);
     report->setFont(twb::font(TextRole::figure));
-    report->setAccessibleName(Words::tr("System report"));
+    report->setAccessibleName(SystemReportWords::tr("System report"));
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
-    QPushButton* copy = buttons->addButton(Words::tr("Copy system report"), QDialogButtonBox::ActionRole);
+    QPushButton* copy =
+        buttons->addButton(SystemReportWords::tr("Copy system report"), QDialogButtonBox::ActionRole);
     QObject::connect(copy, &QPushButton::clicked, &dialog,
                      [report] { QGuiApplication::clipboard()->setText(report->toPlainText()); });
     QPushButton* close = buttons->button(QDialogButtonBox::Close);
@@ -90,8 +91,9 @@ void showAbout(const DeviceMap& devices, QWidget* parent) {
     auto* layout = new QVBoxLayout(&dialog);
     layout->setContentsMargins(20, 20, 20, 16);
     layout->setSpacing(12);
-    layout->addWidget(makeLabel(Words::tr("Tensor Workbench %1").arg(QCoreApplication::applicationVersion()),
-                                TextRole::laneTitle));
+    layout->addWidget(
+        makeLabel(SystemReportWords::tr("Tensor Workbench %1").arg(QCoreApplication::applicationVersion()),
+                  TextRole::laneTitle));
     layout->addWidget(licence);
     layout->addWidget(report, 1);
     layout->addWidget(buttons);

@@ -21,14 +21,14 @@ namespace twb {
 namespace {
 
 /// For translators.
-struct Words {
+struct TooltipWords {
     Q_DECLARE_TR_FUNCTIONS(Canvas)
 };
 
 QString escaped(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }
 
 QString typeText(const std::optional<TensorType>& type) {
-    return type ? escaped(type->toString()) : Words::tr("type unknown");
+    return type ? escaped(type->toString()) : TooltipWords::tr("type unknown");
 }
 
 QString diagnosticText(const Diagnostic& diagnostic) {
@@ -41,8 +41,9 @@ QString diagnosticText(const Diagnostic& diagnostic) {
 QString priceText(const EdgeRun& run) {
     QString text = priceFigures(run.bytes, run.ns);
     if (run.gbPerSecond > 0) text += QStringLiteral(" · ") + localized(formatRate(run.gbPerSecond));
-    const QString kind = run.modelledNs > 0 ? Words::tr("measured, %1").arg(besideRemark(run.modelledNs))
-                                            : priceKind(run.predicted, run.modelled);
+    const QString kind = run.modelledNs > 0
+                             ? TooltipWords::tr("measured, %1").arg(besideRemark(run.modelledNs))
+                             : priceKind(run.predicted, run.modelled);
     return kind.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, kind);
 }
 
@@ -59,12 +60,12 @@ QString journeyText(const Graph& graph, const Analysis& analysis, PortRef output
         const Residence& place = journey[i];
         const QString maker = nameOf(place.tensor.node);
         const QString device = escaped(place.device.toString());
-        const QString came = i == 0             ? Words::tr("created on %1 by %2").arg(device, maker)
-                             : place.isImplicit ? Words::tr("copied to %1 by the policy").arg(device)
-                                                : Words::tr("copied to %1 by %2").arg(device, maker);
+        const QString came = i == 0             ? TooltipWords::tr("created on %1 by %2").arg(device, maker)
+                             : place.isImplicit ? TooltipWords::tr("copied to %1 by the policy").arg(device)
+                                                : TooltipWords::tr("copied to %1 by %2").arg(device, maker);
         const QString gone = place.dies() == NodeId::none
-                                 ? Words::tr("no consumer")
-                                 : Words::tr("last read by %1").arg(nameOf(place.dies()));
+                                 ? TooltipWords::tr("no consumer")
+                                 : TooltipWords::tr("last read by %1").arg(nameOf(place.dies()));
         text += QStringLiteral("<br>%1 %2, %3")
                     .arg(i == 0 ? QStringLiteral("●") : QStringLiteral("→"), came, gone);
     }
@@ -78,7 +79,8 @@ QString laneTooltip(Device device, const DeviceMap& devices) {
     if (!backend) return {};
     QStringList lines;
     if (const std::string remark = devices.remark(device); !remark.empty()) lines << escaped(remark);
-    lines << (backend->info().simulated ? Words::tr("Modelled times: %1.") : Words::tr("Predictions: %1."))
+    lines << (backend->info().simulated ? TooltipWords::tr("Modelled times: %1.")
+                                        : TooltipWords::tr("Predictions: %1."))
                  .arg(escaped(sourceText(backend->profile())));
     return lines.join(QStringLiteral("<br>"));
 }
@@ -98,7 +100,7 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
                 text += QStringLiteral("<br>") + priceText(known->second);
         if (hit.kind == Hit::Kind::dot)
             return text + QStringLiteral("<br>") +
-                   Words::tr("Drag this dot to reroute the wire. Press Del to remove it.");
+                   TooltipWords::tr("Drag this dot to reroute the wire. Press Del to remove it.");
         text += journeyText(graph, analysis, hit.wire.from);
         for (const Diagnostic& d : analysis.diagnostics) {
             if (d.edge == hit.wire) text += diagnosticText(d);
@@ -114,14 +116,14 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
         const QString device = escaped(stub.device.toString());
         const bool isOnLane = stub.kind == StubShape::Kind::onLane;
         const QString where =
-            !isOnLane ? Words::tr("outside this module, on %1").arg(device)
+            !isOnLane ? TooltipWords::tr("outside this module, on %1").arg(device)
             : stub.wires == 1
-                ? Words::tr("1 wire ends here, on the collapsed lane %1").arg(device)
-                : Words::tr("%1 wires end here, on the collapsed lane %2").arg(stub.wires).arg(device);
+                ? TooltipWords::tr("1 wire ends here, on the collapsed lane %1").arg(device)
+                : TooltipWords::tr("%1 wires end here, on the collapsed lane %2").arg(stub.wires).arg(device);
         return QStringLiteral("<b>%1</b><br>%2<br>%3")
             .arg(names.join(QStringLiteral(", ")), where,
-                 isOnLane ? Words::tr("Double-click to open the lane.")
-                          : Words::tr("Double-click to go there."));
+                 isOnLane ? TooltipWords::tr("Double-click to open the lane.")
+                          : TooltipWords::tr("Double-click to go there."));
     }
     if (hit.node == NodeId::none) return {};
     const Node* node = graph.find(hit.node);
@@ -131,21 +133,21 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
     const Op* op = facts ? facts->op : nullptr;
     const auto index = static_cast<std::size_t>(hit.port.port);
     if (hit.kind == Hit::Kind::input) {
-        text = Words::tr("<b>%1</b> of %2")
+        text = TooltipWords::tr("<b>%1</b> of %2")
                    .arg(op && !op->inputs.empty() ? escaped(op->inputAt(hit.port.port).name)
-                                                  : Words::tr("input %1").arg(index),
+                                                  : TooltipWords::tr("input %1").arg(index),
                         escaped(node->name));
         const auto from = graph.sourceOf(hit.port);
         const bool isOptional = op && !op->inputs.empty() && op->inputAt(hit.port.port).optional;
         text += QStringLiteral("<br>") + (from         ? typeText(analysis.typeOf(*from))
-                                          : isOptional ? Words::tr("optional, not connected")
-                                                       : Words::tr("not connected"));
+                                          : isOptional ? TooltipWords::tr("optional, not connected")
+                                                       : TooltipWords::tr("not connected"));
         return text;
     }
     if (hit.kind == Hit::Kind::output) {
         const bool isNamed = op && index < op->outputs.size();
-        return Words::tr("<b>%1</b> of %2")
-                   .arg(isNamed ? escaped(op->outputs[index].name) : Words::tr("output %1").arg(index),
+        return TooltipWords::tr("<b>%1</b> of %2")
+                   .arg(isNamed ? escaped(op->outputs[index].name) : TooltipWords::tr("output %1").arg(index),
                         escaped(node->name)) +
                QStringLiteral("<br>") + typeText(analysis.typeOf(hit.port));
     }
@@ -153,30 +155,30 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
         const ModuleWords words = moduleWords(*module, graph, analysis);
         text = QStringLiteral("<b>%1</b> · %2").arg(words.title.toHtmlEscaped(), words.caption);
         if (!words.size.isEmpty()) text += QStringLiteral("<br>") + words.size;
-        text += QStringLiteral("<br>") + Words::tr("Double-click to open the module.");
+        text += QStringLiteral("<br>") + TooltipWords::tr("Double-click to open the module.");
         if (const NodeCard* card = scene.texts().find(shape->module); card && card->moduleRun.ns > 0)
             text += QStringLiteral("<br>") +
-                    Words::tr("%1, total of its nodes").arg(localized(formatMs(card->moduleRun.ns)));
+                    TooltipWords::tr("%1, total of its nodes").arg(localized(formatMs(card->moduleRun.ns)));
         for (const Diagnostic& d : analysis.diagnostics)
             if (std::binary_search(module->nodes.begin(), module->nodes.end(), d.node))
                 text += diagnosticText(d);
         return text;
     }
-    text = Words::tr("<b>%1</b> · %2 on %3")
+    text = TooltipWords::tr("<b>%1</b> · %2 on %3")
                .arg(escaped(node->name), escaped(node->op), escaped(shape->device.toString()));
     if (op && !op->doc.empty()) text += QStringLiteral("<br>") + escaped(op->doc);
     if (facts && !facts->outputs.empty()) text += QStringLiteral("<br>") + typeText(facts->outputs.front());
     if (node->source)
-        text += QStringLiteral("<br>") + Words::tr("from %1").arg(escaped(toString(*node->source)));
+        text += QStringLiteral("<br>") + TooltipWords::tr("from %1").arg(escaped(toString(*node->source)));
     if (run) {
         const auto known = run->nodes.find(hit.node);
         if (known != run->nodes.end() && known->second.ns > 0)
             text +=
                 QStringLiteral("<br>") + localized(formatMs(known->second.ns)) +
-                (known->second.modelled ? Words::tr(" (modelled)") : Words::tr(" (measured)")) +
+                (known->second.modelled ? TooltipWords::tr(" (modelled)") : TooltipWords::tr(" (measured)")) +
                 (known->second.modelledNs > 0 ? QStringLiteral(", ") + besideRemark(known->second.modelledNs)
                                               : QString()) +
-                (known->second.once ? Words::tr(", once before the iterations") : QString());
+                (known->second.once ? TooltipWords::tr(", once before the iterations") : QString());
         if (known != run->nodes.end() && !known->second.error.isEmpty())
             text += QStringLiteral("<br>") + known->second.error.toHtmlEscaped();
     }

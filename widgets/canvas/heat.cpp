@@ -15,7 +15,7 @@ namespace twb {
 namespace {
 
 /// For translators.
-struct Words {
+struct HeatWords {
     Q_DECLARE_TR_FUNCTIONS(Heat)
 };
 
@@ -63,9 +63,9 @@ Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, H
 }
 
 QString heatKind(const Heat& heat) {
-    if (heat.by == HeatBy::bytes) return Words::tr("exact");
-    if (heat.hasMeasured && heat.hasModelled) return Words::tr("partly modelled");
-    return heat.hasModelled ? Words::tr("modelled") : Words::tr("measured");
+    if (heat.by == HeatBy::bytes) return HeatWords::tr("exact");
+    if (heat.hasMeasured && heat.hasModelled) return HeatWords::tr("partly modelled");
+    return heat.hasModelled ? HeatWords::tr("modelled") : HeatWords::tr("measured");
 }
 
 QColor heatColor(const Theme& theme, double share, HeatHue hue) {
@@ -97,12 +97,13 @@ void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, con
     const QRectF room = box.adjusted(kMargin, 6, -kMargin, -4);
     painter.setFont(font(TextRole::small));
     painter.setPen(theme.text);
-    const QString what = heat.by == HeatBy::time ? Words::tr("time") : Words::tr("bytes");
+    const QString what = heat.by == HeatBy::time ? HeatWords::tr("time") : HeatWords::tr("bytes");
     painter.drawText(room, Qt::AlignTop | Qt::AlignLeft, what);
     if (heat.most <= 0) {
         painter.setPen(theme.secondaryText);
         painter.drawText(room.adjusted(0, 16, 0, 0), Qt::AlignTop | Qt::AlignLeft | Qt::TextWordWrap,
-                         heat.by == HeatBy::time ? Words::tr("run to see values") : Words::tr("unknown"));
+                         heat.by == HeatBy::time ? HeatWords::tr("run to see values")
+                                                 : HeatWords::tr("unknown"));
         return;
     }
     painter.setPen(theme.secondaryText);

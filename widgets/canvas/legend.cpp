@@ -17,7 +17,7 @@ namespace {
 constexpr double kPadding = 12;
 constexpr double kRow = 20;
 constexpr double kSample = 44;
-constexpr double kGap = 10;
+constexpr double kEntryGap = 10;
 constexpr int kMargin = 14; ///< distance to the canvas's edge
 
 struct Row {
@@ -144,7 +144,8 @@ QSize Legend::sizeHint() const {
     const QFontMetricsF metrics(twb::font(TextRole::small));
     double widest = 0;
     for (const Row& row : rows()) widest = std::max(widest, metrics.horizontalAdvance(row.text));
-    return QSizeF(2 * kPadding + kSample + kGap + widest + 1, 2 * kPadding + kRow * double(rows().size()))
+    return QSizeF(2 * kPadding + kSample + kEntryGap + widest + 1,
+                  2 * kPadding + kRow * double(rows().size()))
         .toSize();
 }
 
@@ -175,7 +176,7 @@ void Legend::paintEvent(QPaintEvent*) {
     for (const Row& row : rows()) {
         row.sample(painter, theme, QRectF(kPadding, y, kSample, kRow));
         painter.setPen(theme.text);
-        painter.drawText(QRectF(kPadding + kSample + kGap, y, width(), kRow),
+        painter.drawText(QRectF(kPadding + kSample + kEntryGap, y, width(), kRow),
                          Qt::AlignVCenter | Qt::AlignLeft, row.text);
         y += kRow;
     }

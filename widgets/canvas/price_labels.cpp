@@ -30,7 +30,7 @@ double widthOf(const QString& words, TextRole role) {
 }
 
 /// The contents of a label before layout.
-struct Words {
+struct PriceWords {
     QString figures;
     QString remark;
     bool isError = false;
@@ -52,7 +52,7 @@ struct LabelPrice : EdgeRun {
         // The lowest bit is set: 0 means a label without text.
         return s << 3 | (modelled ? 4U : 0U) | (predicted ? 2U : 0U) | 1U;
     }
-    Words words() const {
+    PriceWords words() const {
         if (bytes < 0) return {LabelWords::tr("size known at run time"), {}};
         QStringList remarks;
         if (!predicted && gbPerSecond > 0) remarks << localized(formatRate(gbPerSecond));
@@ -62,7 +62,7 @@ struct LabelPrice : EdgeRun {
     }
 };
 
-void layOut(PriceLabel& label, const Words& words, std::uint64_t signature) {
+void layOut(PriceLabel& label, const PriceWords& words, std::uint64_t signature) {
     label.signature = signature;
     label.placed = 0;
     label.isError = words.isError;
@@ -79,7 +79,7 @@ void layOut(PriceLabel& label, const Words& words, std::uint64_t signature) {
 void layOut(PriceLabel& label, const LabelPrice& price, const QString& before = {},
             const QString& after = {}) {
     if (label.signature == price.signature()) return;
-    Words words = price.words();
+    PriceWords words = price.words();
     QStringList remarks{before, words.remark, after};
     remarks.removeAll(QString());
     words.remark = remarks.join(QStringLiteral(" · "));
@@ -209,7 +209,7 @@ void PriceLabels::prepareWire(const Source& source, std::uint32_t slot) {
         return;
     }
     if (label.signature == 0) {
-        Words words;
+        PriceWords words;
         if (wire.mismatch) {
             words.isError = true;
             words.figures = mismatchWords(*source.scene.marks().mismatchInto(wire.edge.to),

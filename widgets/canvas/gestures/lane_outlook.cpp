@@ -13,7 +13,7 @@ namespace twb {
 namespace {
 
 /// Context for translations.
-struct Words {
+struct LaneOutlookWords {
     Q_DECLARE_TR_FUNCTIONS(LaneOutlook)
 };
 
@@ -50,10 +50,10 @@ Transfers transfersOf(const Graph& graph, const Analysis& analysis, const Device
 }
 
 QString textOf(const Transfers& transfers) {
-    if (transfers.count == 0) return Words::tr("no transfer");
+    if (transfers.count == 0) return LaneOutlookWords::tr("no transfer");
     const QString figures = priceFigures(double(transfers.price.bytes), transfers.price.ns);
-    return transfers.count == 1 ? Words::tr("1 transfer, %1").arg(figures)
-                                : Words::tr("%1 transfers, %2").arg(transfers.count).arg(figures);
+    return transfers.count == 1 ? LaneOutlookWords::tr("1 transfer, %1").arg(figures)
+                                : LaneOutlookWords::tr("%1 transfers, %2").arg(transfers.count).arg(figures);
 }
 
 std::set<NodeId> brokenIn(const Analysis& analysis) {
@@ -76,8 +76,11 @@ QString mismatchText(const Graph& graph, const std::set<NodeId>& before, const s
     if (count == 0) return {};
     if (count > kMostNames) names << QStringLiteral("…");
     const QString list = names.join(QStringLiteral(", "));
-    if (count == 1) return (isWorse ? Words::tr("breaks %1") : Words::tr("fixes %1")).arg(list);
-    return (isWorse ? Words::tr("breaks %1: %2") : Words::tr("fixes %1: %2")).arg(count).arg(list);
+    if (count == 1)
+        return (isWorse ? LaneOutlookWords::tr("breaks %1") : LaneOutlookWords::tr("fixes %1")).arg(list);
+    return (isWorse ? LaneOutlookWords::tr("breaks %1: %2") : LaneOutlookWords::tr("fixes %1: %2"))
+        .arg(count)
+        .arg(list);
 }
 
 } // namespace
@@ -98,7 +101,7 @@ QString laneOutlook(const Document& document, const Delta& delta) {
     if (!(was == is)) {
         QString line = QStringLiteral("%1 → %2").arg(textOf(was), textOf(is));
         if ((was.count > 0 && was.price.modelled) || (is.count > 0 && is.price.modelled))
-            line += QStringLiteral(" · ") + Words::tr("modelled");
+            line += QStringLiteral(" · ") + LaneOutlookWords::tr("modelled");
         lines << line;
     }
     return lines.join(QLatin1Char('\n'));
