@@ -48,6 +48,17 @@ memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member) {
     return dims;
 }
 
+Slide slideOf(const Window& window) {
+    Slide slide{dimsOf(window, &WindowAxis::stride),
+                dimsOf(window, &WindowAxis::dilation),
+                dimsOf(window, &WindowAxis::padBegin),
+                {}};
+    for (auto& dilation : slide.dilations) --dilation;
+    for (const WindowAxis& axis : window.axes)
+        slide.padEnd.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
+    return slide;
+}
+
 void append(Key& key, const Window& window) {
     for (const WindowAxis& axis : window.axes)
         key.insert(key.end(), {axis.in, axis.out, axis.kernel, axis.stride, axis.dilation, axis.padBegin});

@@ -41,6 +41,13 @@ memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dim
 /// One value per axis.
 memory::dims dimsOf(const Window& window, std::int64_t WindowAxis::*member);
 
+/// How a convolution's window slides, in oneDNN's terms: a dilation of 0 is none. The padding at the end is
+/// negative if windows leave the last elements unread.
+struct Slide {
+    memory::dims strides, dilations, padBegin, padEnd;
+};
+Slide slideOf(const Window& window);
+
 /// The key of a primitive: sizes, types, layouts; never the contents of tensors.
 using Key = std::vector<std::int64_t>;
 void append(Key& key, const Window& window);

@@ -172,15 +172,7 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     made->y = transposed ? large(wanted.yChannelsLast) : small(wanted.yChannelsLast);
     made->w = weights(s, type, transposed);
     if (hasBias) made->bias = {{transposed ? inner : outer}, type, memory::format_tag::a};
-    memory::dims dilations = dimsOf(s.window, &WindowAxis::dilation);
-    for (auto& dilation : dilations) --dilation;
-    const memory::dims strides = dimsOf(s.window, &WindowAxis::stride);
-    const memory::dims padBegin = dimsOf(s.window, &WindowAxis::padBegin);
-    // The elements that are read after the end. Windows may leave the last elements unread, which is a
-    // negative pad.
-    memory::dims padEnd;
-    for (const WindowAxis& axis : s.window.axes)
-        padEnd.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
+    const Slide slide = slideOf(s.window);
     dnnl::primitive_attr attributes = Prepared::ownScratch();
     made->adds = wanted.adds;
     attributes.set_post_ops(opsOf(wanted.ending, wanted.adds));
@@ -190,18 +182,20 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
             if (transposed) {
                 using P = dnnl::deconvolution_forward;
                 const auto kind = dnnl::algorithm::deconvolution_direct;
-                const P::desc desc = hasBias ? P::desc(Inference::forward_inference, kind, x, w, made->bias,
-                                                       y, strides, dilations, padBegin, padEnd)
-                                             : P::desc(Inference::forward_inference, kind, x, w, y, strides,
-                                                       dilations, padBegin, padEnd);
+                const P::desc desc =
+                    hasBias ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y, slide.strides,
+                                      slide.dilations, slide.padBegin, slide.padEnd)
+                            : P::desc(Inference::forward_inference, kind, x, w, y, slide.strides,
+                                      slide.dilations, slide.padBegin, slide.padEnd);
                 return made->keep<P>({desc, attributes, engine()});
             }
             using P = dnnl::convolution_forward;
             const auto kind = dnnl::algorithm::convolution_direct;
-            const P::desc desc = hasBias ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y,
-                                                   strides, dilations, padBegin, padEnd)
-                                         : P::desc(Inference::forward_inference, kind, x, w, y, strides,
-                                                   dilations, padBegin, padEnd);
+            const P::desc desc = hasBias
+                                     ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y,
+                                               slide.strides, slide.dilations, slide.padBegin, slide.padEnd)
+                                     : P::desc(Inference::forward_inference, kind, x, w, y, slide.strides,
+                                               slide.dilations, slide.padBegin, slide.padEnd);
             return made->keep<P>({desc, attributes, engine()});
         } catch (const dnnl::error&) {
             return false;

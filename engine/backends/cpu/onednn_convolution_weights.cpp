@@ -25,25 +25,20 @@ public:
     explicit WeightGradient(const Convolution& s)
         : m_x(given(s, s.inChannels, &WindowAxis::in)), m_dy(given(s, s.outChannels, &WindowAxis::out)),
           m_dw(givenWeights(s)) {
-        memory::dims dilations = dimsOf(s.window, &WindowAxis::dilation);
-        for (auto& dilation : dilations) --dilation;
-        const memory::dims strides = dimsOf(s.window, &WindowAxis::stride);
-        const memory::dims before = dimsOf(s.window, &WindowAxis::padBegin);
-        memory::dims behind; // negative where windows leave the last elements unread
-        for (const WindowAxis& axis : s.window.axes)
-            behind.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
+        const Slide slide = slideOf(s.window);
         const auto kind = dnnl::algorithm::convolution_direct;
         dnnl::primitive_attr attributes;
         attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
         using Forward = dnnl::convolution_forward;
         const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, kind, m_x.anyLayout(),
-                                               m_dw.anyLayout(), m_dy.anyLayout(), strides, dilations, before,
-                                               behind},
+                                               m_dw.anyLayout(), m_dy.anyLayout(), slide.strides,
+                                               slide.dilations, slide.padBegin, slide.padEnd},
                                               engine());
         using Backward = dnnl::convolution_backward_weights;
-        const Backward::primitive_desc described(
-            {kind, m_x.anyLayout(), m_dw.anyLayout(), m_dy.anyLayout(), strides, dilations, before, behind},
-            attributes, engine(), forward);
+        const Backward::primitive_desc described({kind, m_x.anyLayout(), m_dw.anyLayout(), m_dy.anyLayout(),
+                                                  slide.strides, slide.dilations, slide.padBegin,
+                                                  slide.padEnd},
+                                                 attributes, engine(), forward);
         m_isFast = !isReference(described.impl_info_str());
         if (!m_isFast) return;
         m_primitive = Backward(described);

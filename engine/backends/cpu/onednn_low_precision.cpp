@@ -161,13 +161,7 @@ std::unique_ptr<LowPrecisionKernel> makeKernel(const ByteConvolution& c, const s
     const memory::desc weights = weightsOf(s);
     const memory::desc b =
         bias ? memory::desc({channels}, memory::data_type::s32, memory::format_tag::a) : memory::desc();
-    memory::dims dilations = dimsOf(s.window, &WindowAxis::dilation);
-    for (auto& dilation : dilations) --dilation;
-    const memory::dims strides = dimsOf(s.window, &WindowAxis::stride);
-    const memory::dims padBegin = dimsOf(s.window, &WindowAxis::padBegin);
-    memory::dims padEnd; // negative if windows leave the last elements unread
-    for (const WindowAxis& axis : s.window.axes)
-        padEnd.push_back((axis.out - 1) * axis.stride + axis.reach() - axis.in - axis.padBegin);
+    const Slide slide = slideOf(s.window);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     attributes.set_output_scales(c.scales.size() > 1 ? 1 << 1 : 0, c.scales);
@@ -183,10 +177,10 @@ std::unique_ptr<LowPrecisionKernel> makeKernel(const ByteConvolution& c, const s
     const auto use = dnnl::prop_kind::forward_inference;
     const auto kind = dnnl::algorithm::convolution_direct;
     // Primitives for bytes work on channels-last tensors.
-    const P::desc desc =
-        bias ? P::desc(use, kind, x(true), anyLayout(weights), b, y(true), strides, dilations, padBegin,
-                       padEnd)
-             : P::desc(use, kind, x(true), anyLayout(weights), y(true), strides, dilations, padBegin, padEnd);
+    const P::desc desc = bias ? P::desc(use, kind, x(true), anyLayout(weights), b, y(true), slide.strides,
+                                        slide.dilations, slide.padBegin, slide.padEnd)
+                              : P::desc(use, kind, x(true), anyLayout(weights), y(true), slide.strides,
+                                        slide.dilations, slide.padBegin, slide.padEnd);
     const P::primitive_desc described(desc, attributes, engine());
     if (isReference(described.impl_info_str())) return nullptr;
     return std::make_unique<Packed>(std::in_place_type<P>, described, x(c.xChannelsLast), y(c.yChannelsLast),
