@@ -145,8 +145,8 @@ ExitCode quantize(const QuantizeOptions& options) {
     const std::unique_ptr<Samples> samples = samplesFor(placed.graph, placed.analysis, options.calibrate);
     const RunSetup setup{placed.devices, placed.files, placed.analysis.policy};
     HeldTensors held(placed.graph);
-    const PrecisionChange change = lowerPrecision(
-        placed.graph, setup, *samples, to, held, [] { return true; }, !options.perTensor);
+    const PrecisionChange change =
+        lowerPrecision(placed.graph, setup, *samples, to, held, {}, !options.perTensor);
     if (change.change.delta.empty())
         throw Error(ErrorCode::unsupported,
                     fmt::format("{}: nothing to convert: the graph has no Conv, MatMul or Gemm in f32 with "

@@ -43,9 +43,9 @@ struct PrecisionChange {
 };
 
 /// Computes a graph in a lower precision, and what that loses: quantize() or castToBFloat16(), then
-/// comparePrecision(), all with these samples. `goesOn` as for observeRanges().
+/// comparePrecision(), all with these samples. `isCancelled` as for observeRanges().
 PrecisionChange lowerPrecision(const Graph& graph, const RunSetup& setup, const Samples& samples,
-                               LowPrecision to, HeldTensors& held, const std::function<bool()>& goesOn,
+                               LowPrecision to, HeldTensors& held, const IsCancelled& isCancelled,
                                bool perChannel = true);
 
 } // namespace twb

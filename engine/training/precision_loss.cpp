@@ -88,7 +88,7 @@ double OutputLoss::sqnr() const {
 }
 
 PrecisionLoss comparePrecision(const Graph& before, const Graph& after, const RunSetup& setup,
-                               const Samples& samples, const std::function<bool()>& goesOn) {
+                               const Samples& samples, const IsCancelled& isCancelled) {
     PrecisionLoss out;
     std::set<PortRef> keep;
     for (auto& [name, output] : resultsOf(before)) {
@@ -98,11 +98,8 @@ PrecisionLoss comparePrecision(const Graph& before, const Graph& after, const Ru
     SampleRuns first(before, setup, keep);
     SampleRuns second(after, setup, keep);
     std::vector<Sums> sums(out.outputs.size());
-    const auto check = [&] {
-        if (!goesOn()) throw Error(ErrorCode::cancelled, "cancelled");
-    };
     for (std::size_t i = 0; i < samples.count(); ++i) {
-        check();
+        throwIfCancelled(isCancelled);
         const Sample sample = samples.read(i);
         const auto expected = first.run(sample);
         const auto got = second.run(sample);
@@ -123,7 +120,7 @@ PrecisionLoss comparePrecision(const Graph& before, const Graph& after, const Ru
     std::vector<double> timesBefore;
     std::vector<double> timesAfter;
     for (int round = 0; round < kRounds; ++round) {
-        check();
+        throwIfCancelled(isCancelled);
         timesBefore.push_back(first.iterationNs(sample, kMeasuredNs));
         timesAfter.push_back(second.iterationNs(sample, kMeasuredNs));
     }

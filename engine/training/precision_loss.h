@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "training/sample_runs.h"
 
 #include <cstdint>
@@ -36,8 +37,8 @@ struct PrecisionLoss {
 };
 
 /// Runs both graphs with each sample, and measures the time of an iteration of both in turn. Both compute
-/// their results at the same nodes. `goesOn` as for observeRanges().
+/// their results at the same nodes. `isCancelled` as for observeRanges().
 PrecisionLoss comparePrecision(const Graph& before, const Graph& after, const RunSetup& setup,
-                               const Samples& samples, const std::function<bool()>& goesOn);
+                               const Samples& samples, const IsCancelled& isCancelled);
 
 } // namespace twb

@@ -356,13 +356,13 @@ std::set<PortRef> tensorsToObserve(const Graph& graph, const RunSetup& setup) {
 }
 
 ValueRanges observeRanges(const Graph& graph, const RunSetup& setup, const Samples& samples,
-                          const std::function<bool()>& goesOn) {
+                          const IsCancelled& isCancelled) {
     ValueRanges out;
     const std::set<PortRef> tensors = tensorsToObserve(graph, setup);
     if (tensors.empty()) return out;
     SampleRuns runs(graph, setup, tensors);
     for (std::size_t i = 0; i < samples.count(); ++i) {
-        if (!goesOn()) throw Error(ErrorCode::cancelled, "cancelled");
+        throwIfCancelled(isCancelled);
         for (const auto& [output, tensor] : runs.run(samples.read(i))) {
             const ValueRange now = rangeOf(tensor);
             const auto [at, isNew] = out.emplace(output, now);

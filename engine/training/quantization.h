@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "core/tensor.h"
 #include "graph/delta.h"
 #include "training/sample_runs.h"
@@ -41,10 +42,10 @@ Delta arrangedDifference(const Graph& before, Graph after, std::string title);
 
 /// The tensors whose ranges quantize() needs: inputs of products and convolutions, results of convolutions.
 std::set<PortRef> tensorsToObserve(const Graph& graph, const RunSetup& setup);
-/// Runs the graph once for each sample. A range also has a NaN or an infinity if its tensor has one. `goesOn`
-/// is asked before each sample; Error(cancelled) if it returns false.
+/// Runs the graph once for each sample. A range also has a NaN or an infinity if its tensor has one. Asks
+/// `isCancelled` before each sample, and throws Error(cancelled).
 ValueRanges observeRanges(const Graph& graph, const RunSetup& setup, const Samples& samples,
-                          const std::function<bool()>& goesOn);
+                          const IsCancelled& isCancelled);
 
 /// Static quantization to 8 bits, as by the tools of ONNX Runtime (QOperator format):
 /// - A Conv with fixed weights becomes a QLinearConv; a Relu, or a Clip from 0, after it becomes the bound of

@@ -108,16 +108,13 @@ void PrecisionActions::lower(LowPrecision to) {
         PrecisionChange change;
         std::size_t samples = 0;
         const RunSetup setup{m_document.devices(), m_document.files(), m_document.graph().info().policy};
-        const bool isDone =
-            workCancellable(tr("Comparing with %1…").arg(dtypeOf(to)), &m_window,
-                            [&](const std::function<bool()>& isCancelled) {
-                                const auto given =
-                                    samplesFor(m_document.graph(), m_document.analysis(),
-                                               folder.isEmpty() ? std::filesystem::path() : toPath(folder));
-                                samples = given->count();
-                                change = lowerPrecision(m_document.graph(), setup, *given, to, held,
-                                                        [&] { return !isCancelled(); });
-                            });
+        const bool isDone = workCancellable(
+            tr("Comparing with %1…").arg(dtypeOf(to)), &m_window, [&](const IsCancelled& isCancelled) {
+                const auto given = samplesFor(m_document.graph(), m_document.analysis(),
+                                              folder.isEmpty() ? std::filesystem::path() : toPath(folder));
+                samples = given->count();
+                change = lowerPrecision(m_document.graph(), setup, *given, to, held, isCancelled);
+            });
         if (!isDone) return;
         if (change.change.delta.empty())
             return m_editor.say(tr("No Conv, MatMul or Gemm in f32 with fixed weights."));
