@@ -41,7 +41,8 @@ public:
             known = {&function, defaultsOf(function)};
             upgrade(function);
         }
-        take(model.graph());
+        m_valueNames.take(model.graph());
+        takeTypes(model.graph());
     }
 
     void expand(Nodes& nodes, int depth) {
@@ -127,24 +128,15 @@ private:
         node.clear_attribute();
     }
 
-    void take(const onnx::GraphProto& graph) {
+    void takeTypes(const onnx::GraphProto& graph) {
         for (const auto* values : {&graph.input(), &graph.output(), &graph.value_info()})
             for (const auto& value : *values)
                 if (value.type().has_tensor_type())
                     m_types[value.name()] = value.type().tensor_type().elem_type();
         for (const auto& tensor : graph.initializer()) m_types[tensor.name()] = tensor.data_type();
-        for (const auto& input : graph.input()) m_taken.insert(input.name());
-        for (const auto& tensor : graph.initializer()) m_taken.insert(tensor.name());
-        for (const NodeProto& node : graph.node()) {
-            m_taken.insert(node.output().begin(), node.output().end());
+        for (const NodeProto& node : graph.node())
             for (const AttributeProto& attribute : node.attribute())
-                if (attribute.has_g()) take(attribute.g());
-        }
-    }
-
-    std::string fresh(std::string name) {
-        while (!m_taken.insert(name).second) name += '_';
-        return name;
+                if (attribute.has_g()) takeTypes(attribute.g());
     }
 
     /// The nodes of a function with the names, inputs, outputs and attributes of one call.
@@ -171,11 +163,13 @@ private:
                 identity.add_output(call.output(i));
                 continue;
             }
-            names[proto.output(i)] = wanted ? call.output(i) : fresh(prefix + "/" + proto.output(i));
+            names[proto.output(i)] =
+                wanted ? call.output(i) : m_valueNames.fresh(prefix + "/" + proto.output(i));
         }
         for (const NodeProto& node : proto.node())
             for (const std::string& name : node.output())
-                if (!name.empty() && !names.contains(name)) names[name] = fresh(prefix + "/" + name);
+                if (!name.empty() && !names.contains(name))
+                    names[name] = m_valueNames.fresh(prefix + "/" + name);
         for (const NodeProto& node : proto.node()) {
             NodeProto& copy = *out.Add() = node;
             copy.set_name(fmt::format("{}/{}", prefix, node.name().empty() ? node.op_type() : node.name()));
@@ -216,7 +210,7 @@ private:
     std::map<std::pair<std::string, std::string>, Function> m_functions; ///< by domain and name
     std::deque<FunctionProto> m_made;                                    ///< in place of FlexAttention
     std::unordered_map<std::string, std::int32_t> m_types; ///< ONNX's codes of known dtypes, by tensor
-    std::set<std::string> m_taken;
+    ValueNames m_valueNames;
     std::size_t m_count = 0;
     int m_calls = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <onnx/onnx_pb.h>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,28 @@ inline const onnx::AttributeProto* attributeOf(const onnx::NodeProto& node, std:
                                  [&](const onnx::AttributeProto& a) { return a.name() == name; });
     return at == node.attribute().end() ? nullptr : &*at;
 }
+
+/// The names of a model's values; all of them share one space, since models nest graphs.
+class ValueNames {
+public:
+    /// Counts the names of a graph and of the graphs inside it as used.
+    void take(const onnx::GraphProto& graph) {
+        for (const auto& input : graph.input()) m_taken.insert(input.name());
+        for (const auto& tensor : graph.initializer()) m_taken.insert(tensor.name());
+        for (const onnx::NodeProto& node : graph.node()) {
+            m_taken.insert(node.output().begin(), node.output().end());
+            for (const onnx::AttributeProto& attribute : node.attribute())
+                if (attribute.has_g()) take(attribute.g());
+        }
+    }
+    /// `name`, with underscores until it is unused; the result counts as used from then on.
+    std::string fresh(std::string name) {
+        while (!m_taken.insert(name).second) name += '_';
+        return name;
+    }
+
+private:
+    std::set<std::string> m_taken;
+};
 
 } // namespace twb

@@ -112,13 +112,12 @@ bool holdsSequence(const onnx::TypeProto& type) {
 
 class Resolver {
 public:
-    Resolver(const onnx::ModelProto& model, const std::filesystem::path& path,
-             const ImportOptions& options)
+    Resolver(const onnx::ModelProto& model, const std::filesystem::path& path, const ImportOptions& options)
         : m_model(model), m_path(path), m_options(options) {}
 
     GraphProto run() {
         const GraphProto& from = m_model.graph();
-        takeNames(from);
+        m_names.take(from);
         m_graph.set_name(from.name());
         *m_graph.mutable_initializer() = from.initializer();
         *m_graph.mutable_sparse_initializer() = from.sparse_initializer();
@@ -143,25 +142,11 @@ private:
         throw Unresolved(fmt::format("{} {}", labelOf(node), clause));
     }
 
-    void takeNames(const GraphProto& graph) {
-        for (const auto& input : graph.input()) m_taken.insert(input.name());
-        for (const auto& tensor : graph.initializer()) m_taken.insert(tensor.name());
-        for (const NodeProto& node : graph.node()) {
-            m_taken.insert(node.output().begin(), node.output().end());
-            for (const AttributeProto& attribute : node.attribute())
-                if (attribute.has_g()) takeNames(attribute.g());
-        }
-    }
-
-    std::string fresh(std::string name) {
-        while (!m_taken.insert(name).second) name += '_';
-        return name;
-    }
-
     /// Names of a sequence's elements.
     std::vector<std::string> elementNames(const std::string& name, std::int64_t count) {
         std::vector<std::string> names;
-        for (std::int64_t i = 0; i < count; ++i) names.push_back(fresh(fmt::format("{}[{}]", name, i)));
+        for (std::int64_t i = 0; i < count; ++i)
+            names.push_back(m_names.fresh(fmt::format("{}[{}]", name, i)));
         return names;
     }
 
@@ -242,18 +227,21 @@ private:
     void note(const NodeProto& node) {
         for (const std::string& name : node.output()) m_producers[name] = &node;
     }
-    std::string addConstant(const std::string& name, const Tensor& value) {
+    std::string addConstant(const std::string& name, const onnx::TensorProto& value) {
         NodeProto& node = add("Constant");
         node.add_output(name);
         AttributeProto& attribute = *node.add_attribute();
         attribute.set_name("value");
         attribute.set_type(AttributeProto::TENSOR);
-        *attribute.mutable_t() = protoFromTensor(value.view(), "");
+        *attribute.mutable_t() = value;
         note(node);
         return name;
     }
+    std::string addConstant(const std::string& name, const Tensor& value) {
+        return addConstant(name, protoFromTensor(value.view(), ""));
+    }
     std::string addAxis(const std::string& base, std::int64_t axis) {
-        return addConstant(fresh(base + "/axes"), Tensor::of<std::int64_t>(Shape{1}, {axis}));
+        return addConstant(m_names.fresh(base + "/axes"), Tensor::of<std::int64_t>(Shape{1}, {axis}));
     }
 
     // --- What is known before the run ---
@@ -422,7 +410,7 @@ private:
     /// A name for an output in the current scope.
     std::string newName(const std::string& name) {
         const std::string& prefix = m_scopes.back().prefix;
-        return prefix.empty() ? name : fresh(prefix + name);
+        return prefix.empty() ? name : m_names.fresh(prefix + name);
     }
 
     void split(const NodeProto& node) {
@@ -459,9 +447,9 @@ private:
         if (!sizes.empty()) {
             std::vector<std::string> parts = made.tensors;
             if (drops)
-                for (std::string& part : parts) part = fresh(part + "/kept");
+                for (std::string& part : parts) part = m_names.fresh(part + "/kept");
             const std::string lengths =
-                addConstant(fresh(base + "/split"),
+                addConstant(m_names.fresh(base + "/split"),
                             Tensor::of<std::int64_t>(Shape{static_cast<std::int64_t>(sizes.size())},
                                                      std::span<const std::int64_t>(sizes)));
             NodeProto& whole = add("Split");
@@ -500,7 +488,7 @@ private:
                      const std::string& name) {
         if (isNew)
             for (std::string& part : parts) {
-                const std::string wide = fresh(to + "/part");
+                const std::string wide = m_names.fresh(to + "/part");
                 changeRank("Unsqueeze", part, wide, axis);
                 part = wide;
             }
@@ -549,14 +537,8 @@ private:
             scope.values[body.input(i).name()] = inputs[static_cast<std::size_t>(i)];
         m_scopes.push_back(std::move(scope));
         for (const auto& tensor : body.initializer()) {
-            const std::string made = fresh(m_scopes.back().prefix + tensor.name());
-            NodeProto& node = add("Constant");
-            node.add_output(made);
-            AttributeProto& value = *node.add_attribute();
-            value.set_name("value");
-            value.set_type(AttributeProto::TENSOR);
-            *value.mutable_t() = tensor;
-            note(node);
+            const std::string made = m_names.fresh(m_scopes.back().prefix + tensor.name());
+            addConstant(made, tensor);
             m_scopes.back().values[tensor.name()] = tensorValue(made);
         }
         resolve(body.node());
@@ -744,9 +726,9 @@ private:
         const std::string base = newName(node.output_size() > 0 ? node.output(0) : "loop");
         for (std::int64_t i = 0; i < *trips && *cond != 0; ++i) {
             if (i == kMostElements) fail(node, fmt::format("has more than {} iterations", kMostElements));
-            const std::string lap = addConstant(fresh(fmt::format("{}/iteration {}", base, i)),
+            const std::string lap = addConstant(m_names.fresh(fmt::format("{}/iteration {}", base, i)),
                                                 Tensor::of<std::int64_t>(Shape{}, {i}));
-            const std::string isOn = addConstant(fresh(fmt::format("{}/condition {}", base, i)),
+            const std::string isOn = addConstant(m_names.fresh(fmt::format("{}/condition {}", base, i)),
                                                  Tensor::of<bool>(Shape{}, {true}));
             std::vector<Value> inputs{tensorValue(lap), tensorValue(isOn)};
             inputs.insert(inputs.end(), states.begin(), states.end());
@@ -811,7 +793,7 @@ private:
     std::deque<GraphProto> m_bodies; ///< kept to the end, since m_producers points into them
     std::vector<const GraphProto*> m_graphs{&m_graph}; ///< those around the current node
     std::unordered_map<std::string, const NodeProto*> m_producers;
-    std::set<std::string> m_taken;
+    ValueNames m_names;
     int m_count = 0;
 };
 
