@@ -5,6 +5,7 @@
 #include "support/test_main.h"
 
 #include <cmath>
+#include <optional>
 #include <random>
 
 using namespace twb;
@@ -72,11 +73,30 @@ double farthest(const std::map<std::string, std::vector<double>>& a,
     return out;
 }
 
+QStringList endlessTraining() {
+    return {"--epochs", "1000000", "--quiet", "--checkpoint", "c", "--every", "5", "--report", "r.json"};
+}
+
 bool waitFor(const std::function<bool()>& condition, int timeoutMs = 60000) {
     QElapsedTimer timer;
     for (timer.start(); timer.elapsed() < timeoutMs; QTest::qWait(20))
         if (condition()) return true;
     return false;
+}
+
+struct Victim {
+    int rank = 0;
+    pid_t process = 0;
+};
+
+/// A random rank of three that train, at a random moment after the first checkpoint; nothing if there is
+/// none.
+std::optional<Victim> chooseVictim(const Program& twb, Job& job, std::mt19937& random) {
+    if (!waitFor([&] { return twb.exists("c/checkpoint.json"); })) return std::nullopt;
+    QTest::qWait(static_cast<int>(random() % 700));
+    const int rank = static_cast<int>(random() % 3);
+    const pid_t process = job.process(rank);
+    return process > 0 ? std::optional(Victim{rank, process}) : std::nullopt;
 }
 
 } // namespace
@@ -226,22 +246,18 @@ private Q_SLOTS:
         std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
         for (int round = 0; round < rounds(); ++round) {
             const Program twb = prepared();
-            Job job(twb, mpi, 3,
-                    training({"--epochs", "1000000", "--quiet", "--checkpoint", "c", "--every", "5",
-                              "--report", "r.json"}));
-            QVERIFY(waitFor([&] { return twb.exists("c/checkpoint.json"); }));
-            QTest::qWait(static_cast<int>(random() % 700));
-            const int victim = static_cast<int>(random() % 3);
-            const pid_t pid = job.process(victim);
-            QVERIFY(pid > 0);
+            Job job(twb, mpi, 3, training(endlessTraining()));
+            const std::optional<Victim> victim = chooseVictim(twb, job, random);
+            QVERIFY(victim);
             QElapsedTimer timer;
             timer.start();
-            QCOMPARE(::kill(pid, SIGKILL), 0);
+            QCOMPARE(::kill(victim->process, SIGKILL), 0);
             const Ended ended = job.wait(20000);
             QVERIFY2(timer.elapsed() < 5000, qPrintable(QString::number(timer.elapsed())));
             QVERIFY2(ended.exit != 0, qPrintable(ended.err));
-            const QString wanted =
-                QString("twb: rank %1 of 3 was killed or has ended early (process %2)").arg(victim).arg(pid);
+            const QString wanted = QString("twb: rank %1 of 3 was killed or has ended early (process %2)")
+                                       .arg(victim->rank)
+                                       .arg(victim->process);
             QVERIFY2(ended.err.contains(wanted) && ended.err.contains("its last step was \""),
                      qPrintable(ended.err));
             QVERIFY(isEmptyWithin(twb.file(""), 5000));
@@ -250,7 +266,7 @@ private Q_SLOTS:
             QVERIFY2(report.is_object(), qPrintable(ended.err));
             QCOMPARE(report.at("status"), "failed");
             QVERIFY(report.at("error").get<std::string>().starts_with(
-                QString("rank %1").arg(victim).toStdString()));
+                QString("rank %1").arg(victim->rank).toStdString()));
         }
     }
 
@@ -260,24 +276,18 @@ private Q_SLOTS:
         std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()) + 1);
         for (int round = 0; round < rounds(); ++round) {
             const Program twb = prepared();
-            Job job(twb, mpi, 3,
-                    training({"--epochs", "1000000", "--quiet", "--checkpoint", "c", "--every", "5",
-                              "--report", "r.json"}),
-                    {{"TWB_STALL_SECONDS", "3"}});
-            QVERIFY(waitFor([&] { return twb.exists("c/checkpoint.json"); }));
-            QTest::qWait(static_cast<int>(random() % 700));
-            const int victim = static_cast<int>(random() % 3);
-            const pid_t pid = job.process(victim);
-            QVERIFY(pid > 0);
+            Job job(twb, mpi, 3, training(endlessTraining()), {{"TWB_STALL_SECONDS", "3"}});
+            const std::optional<Victim> victim = chooseVictim(twb, job, random);
+            QVERIFY(victim);
             QElapsedTimer timer;
             timer.start();
-            QCOMPARE(::kill(pid, SIGSTOP), 0);
+            QCOMPARE(::kill(victim->process, SIGSTOP), 0);
             const Ended ended = job.wait(30000);
             const qint64 took = timer.elapsed();
-            ::kill(pid, SIGCONT);
+            ::kill(victim->process, SIGCONT);
             QVERIFY2(took > 2000 && took < 3000 + 9000, qPrintable(QString::number(took)));
             QVERIFY2(ended.exit != 0, qPrintable(ended.err));
-            QVERIFY2(ended.err.contains(QString("twb: rank %1 has not answered for 3 s").arg(victim)),
+            QVERIFY2(ended.err.contains(QString("twb: rank %1 has not answered for 3 s").arg(victim->rank)),
                      qPrintable(ended.err));
             QVERIFY(isEmptyWithin(twb.file(""), 5000));
             QVERIFY(loadCheckpoint(twb.fsPath("c")).place.steps >= 5);

@@ -1,6 +1,7 @@
 #include "backends/launcher.h"
 #include "backends/mpi_world.h"
 #include "support/ranks.h"
+#include "support/refusal.h"
 #include "support/test_main.h"
 
 #include <array>
@@ -25,15 +26,6 @@ Launcher launcherOf(const std::map<std::string, std::string>& variables) {
         const auto at = variables.find(name);
         return at == variables.end() ? nullptr : at->second.c_str();
     });
-}
-
-QString refusal(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& e) {
-        return QString::fromStdString(e.what());
-    }
-    return {};
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "runtime/executor.h"
 #include "support/graphs.h"
 #include "support/op_runner.h"
+#include "support/refusal.h"
 #include "support/test_main.h"
 
 #include <QFile>
@@ -83,15 +84,6 @@ Tensor readAll(const TensorFiles& files, const char* path) {
     Tensor out = Tensor::onHost(files.typeOf(path));
     files.read(path, out.view());
     return out;
-}
-
-QString refusal(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& e) {
-        return QString::fromStdString(e.what());
-    }
-    return {};
 }
 
 /// Makes a file shorter after the second iteration of a run.

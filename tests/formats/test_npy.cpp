@@ -1,6 +1,7 @@
 #include "core/error.h"
 #include "formats/npy.h"
 #include "formats/project.h"
+#include "support/refusal.h"
 #include "support/test_main.h"
 
 #include <QDir>
@@ -12,6 +13,7 @@
 #include <random>
 
 using namespace twb;
+using namespace twb::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -47,14 +49,6 @@ class TestNpy : public QObject {
     fs::path put(const QByteArray& bytes, const char* name = "a.npy") const {
         std::ofstream(path(name), std::ios::binary).write(bytes.data(), bytes.size());
         return path(name);
-    }
-    static QString refusal(const std::function<void()>& read) {
-        try {
-            read();
-            return {};
-        } catch (const Error& e) {
-            return QString::fromStdString(e.what());
-        }
     }
 
 private Q_SLOTS:

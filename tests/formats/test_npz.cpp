@@ -3,6 +3,7 @@
 #include "formats/npz.h"
 #include "formats/safetensors.h"
 #include "support/op_runner.h"
+#include "support/refusal.h"
 #include "support/test_main.h"
 
 #include <QFile>
@@ -105,14 +106,6 @@ class TestNpz : public QObject {
     }
     std::shared_ptr<const TensorFiles> files() const {
         return makeProjectFiles(m_folder.path().toStdString());
-    }
-    static QString refusal(const std::function<void()>& act) {
-        try {
-            act();
-            return {};
-        } catch (const Error& e) {
-            return QString::fromStdString(e.what());
-        }
     }
     static std::vector<double> valuesIn(const TensorArchive& archive, const std::string& name) {
         const Tensor tensor = Tensor::onHost(archive.typeOf(name));

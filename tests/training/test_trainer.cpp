@@ -1,5 +1,6 @@
 #include "clouds.h"
 #include "formats/onnx/onnx_export.h"
+#include "support/refusal.h"
 #include "support/test_main.h"
 #include "training/trainer.h"
 
@@ -35,15 +36,6 @@ double normOf(const std::vector<double>& values) {
 }
 
 bool isNear(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
-
-QString refusal(const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& e) {
-        return QString::fromStdString(e.what());
-    }
-    return {};
-}
 
 } // namespace
 
