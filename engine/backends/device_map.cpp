@@ -1,6 +1,7 @@
 #include "backends/device_map.h"
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/world.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 
 namespace twb {
 
-DeviceMap::DeviceMap() { set(Device::cpu(), cpuBackend(), true); }
+DeviceMap::DeviceMap() : m_world(aloneWorld()) { set(Device::cpu(), cpuBackend(), true); }
 
 void DeviceMap::set(Device device, std::shared_ptr<Backend> backend, bool requested, std::string remark) {
     m_entries[device] = {std::move(backend), requested, std::move(remark)};

@@ -10,9 +10,6 @@
 
 namespace twb {
 
-/// The world of one rank that every run has by default (world.h).
-std::shared_ptr<World> aloneWorld();
-
 /// The backend that makes a copy between two devices, and the copy's direction there.
 struct CopyRoute {
     Device by;
@@ -60,7 +57,7 @@ private:
         std::string remark;
     };
     std::map<Device, Entry> m_entries;
-    std::shared_ptr<World> m_world = aloneWorld();
+    std::shared_ptr<World> m_world;
 };
 
 } // namespace twb
