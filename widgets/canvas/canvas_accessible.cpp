@@ -33,6 +33,8 @@ struct CanvasItem {
 };
 
 QString errorsOf(const Analysis& analysis, NodeId node) {
+    const NodeFacts* facts = analysis.find(node);
+    if (facts && !facts->noted) return {};
     QStringList out;
     for (const Diagnostic& diagnostic : analysis.diagnostics)
         if (diagnostic.node == node && diagnostic.severity == Severity::error)
