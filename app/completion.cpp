@@ -210,7 +210,7 @@ void addNodes(Collector& out, const std::optional<Graph>& graph, const std::stri
     for (const Node* node : namedNodes(*graph)) out.add(start + node->name + std::string(end), docOf(*node));
 }
 
-/// The values of an option, which its placeholder tells.
+/// Adds the values of an option; its placeholder says of which kind they are.
 void addValuesOf(Collector& out, const CLI::Option& option, const Line& line) {
     const std::string name = option.get_positional() ? option.get_name(true) : valueName(option);
     const std::string& text = line.value;

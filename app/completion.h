@@ -25,7 +25,7 @@ struct Completion {
 };
 
 /// Completes the last of `words`, a command line without shell quotes that begins with the program's name.
-/// Everything comes from the options of `program`; names of nodes come from the project that the line names.
+/// Options and their values come from `program`, names of nodes from the project on the command line.
 /// Never throws: an unreadable project has no nodes.
 Completion complete(const CLI::App& program, const std::vector<std::string>& words);
 

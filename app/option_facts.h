@@ -7,9 +7,9 @@
 
 namespace twb {
 
-/// What the help, the man pages and the completion show of a command line.
+// Facts about commands and options that the help, the man pages and the completion share.
 
-/// Without hidden ones.
+/// The commands of a program, without the hidden ones.
 std::vector<const CLI::App*> commandsOf(const CLI::App& app);
 /// "-h", "--help" …, without positional arguments and hidden ones.
 std::vector<const CLI::Option*> optionsOf(const CLI::App& command);

@@ -204,7 +204,7 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
     return json;
 }
 
-/// The report of a training of several ranks that has failed.
+/// Writes the report of a failed training on several ranks.
 void writeFailure(const TrainCommand& command, Json json, const std::string& sentence) {
     if (command.report.empty()) return;
     json["error"] = sentence;
@@ -248,7 +248,7 @@ public:
     }
 
 private:
-    /// In a world of several ranks, an interrupt of one of them ends all of them after the same step.
+    /// Whether to stop after this step. An interrupt of one rank stops all ranks after the same step.
     bool isInterrupted() {
         std::int64_t is = m_interrupts.wait(0) == Interrupts::Event::interrupted ? 1 : 0;
         World& world = m_trainer.world();

@@ -21,7 +21,7 @@ inline QString localized(std::string_view figure) { return localized(toQt(figure
 QString grouped(std::int64_t number);
 /// "40.2 ms" below a second, then "1.9 s", "3 min 12 s".
 QString duration(double ns);
-/// Six significant digits, or `digits`; "NaN", "inf"; in the shortest form.
+/// The shortest text with at most `digits` significant digits: "0.5", "1e+09", "NaN", "inf".
 QString compact(double value, int digits = 6);
 /// "0.50", with this number of decimals.
 QString fixed(double value, int decimals);

@@ -301,8 +301,8 @@ private:
                     }
                 return m_table.areBeatsDone() != 0;
             });
-            // Every rank's messages have been received when all have come here; none may stop listening
-            // before.
+            // A rank must listen until all ranks have sent their last message, so all wait here for the
+            // others.
             const TwbMpiCall last{static_cast<int>(CollectiveKind::barrier), 0, 0, 0, nullptr, nullptr, 0};
             if (m_table.start(&last)) return;
             waitUntil([&] {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The interface between the engine and a plugin for one MPI implementation. It is plain C, so a plugin need
-// not be of the same build, only of the same version. All functions must be called by one thread, the one
+// The interface between the engine and a plugin for one MPI implementation. It is plain C: a plugin of
+// another build works if its version is the same. All functions must be called by one thread, the one
 // that called open(). Those that return a sentence return null on success; the sentence lives until the next
 // call.
 
@@ -48,7 +48,7 @@ struct TwbMpiTable {
 
     /// Ends the job.
     void (*abort)(int exitCode);
-    /// All ranks must call it; no call or message may be under way.
+    /// Ends MPI. All ranks must call it, after their calls and messages are complete.
     void (*close)();
 };
 
