@@ -37,7 +37,7 @@ int spins(int wanted) noexcept {
 /// Waits until `value` reaches `target`: spins briefly, since most waits are shorter than a system call, then
 /// sleeps.
 template <class T> void waitUntilAtLeast(const std::atomic<T>& value, T target) {
-    for (int spin = spins(200); spin > 0; --spin) {
+    for (int spin = spins(2000); spin > 0; --spin) {
         if (value.load(std::memory_order_acquire) >= target) return;
         __builtin_ia32_pause();
     }
