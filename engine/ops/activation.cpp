@@ -371,7 +371,7 @@ void addActivations(std::vector<Op>& table) {
         g.give(0, apply("ReluGrad", {g.gradient(), g.output()}));
     };
 
-    Op reluGrad = makeOp("ReluGrad", "Activation", 0, "The gradient of Relu's input from that of its result",
+    Op reluGrad = makeOp("ReluGrad", "Training", 0, "The gradient of Relu's input from that of its result",
                          "dX = Y > 0 ? dY : 0");
     reluGrad.element = {"ReluGrad"};
     reluGrad.torch = "torch.where({1} > 0, {0}, torch.zeros_like({0}))";

@@ -135,7 +135,7 @@ void convTransposeGradient(GradientContext& g) {
 }
 
 Op convWeightGrad() {
-    Op op = makeOp("ConvWeightGrad", "Convolution", 0, "The gradient of the weight of a convolution",
+    Op op = makeOp("ConvWeightGrad", "Training", 0, "The gradient of the weight of a convolution",
                    "dW = Σ dY · windows of X");
     op.inputs = {port("dY", "grad_out", kFloats, "T"), port("X", "input", kFloats, "T")};
     op.outputs = {port("dW", "", kFloats, "T")};

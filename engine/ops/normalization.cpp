@@ -620,6 +620,7 @@ void addNormalizations(std::vector<Op>& table) {
     back.outputs = {port("dX", "", kFloats, "T"), port("dscale", "", kFloats, "T1"),
                     port("dB", "", kFloats, "T1")};
     back.outputs[1].optional = back.outputs[2].optional = true;
+    back.category = "Training";
     back.attributes = {epsilonAttribute()};
     back.inPlace = {0, 1};
     back.infer = inferBatchNormalizationGrad;

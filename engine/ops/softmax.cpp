@@ -49,14 +49,6 @@ template <class T> std::array<T, kColumnBlock> largestOf(const Columns<T>& c) {
 /// Whether there is a single column, whose elements are adjacent.
 bool isRow(const Columns<float>& c) { return c.columns == 1 && c.stride == 1; }
 
-/// values[i] = e ^ values[i]
-void exponentials(float* values, std::int64_t count) {
-    VectorMap{VectorFunction::exp}(values, values, count);
-}
-void exponentials(double* values, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) values[i] = std::exp(values[i]);
-}
-
 void softmaxRow(const Columns<float>& row) {
     const double sum = vectorExpSum(row.in, vectorMax(row.in, row.length), row.out, row.length);
     const auto factor = static_cast<float>(1 / sum);
@@ -82,7 +74,7 @@ struct Softmax {
             T* const terms = c.out + i * c.stride;
             for (std::int64_t k = 0; k < c.columns; ++k)
                 terms[k] = c.in[i * c.stride + k] - largest[static_cast<std::size_t>(k)];
-            exponentials(terms, c.columns);
+            exponentials(terms, terms, c.columns);
             for (std::int64_t k = 0; k < c.columns; ++k) sum[static_cast<std::size_t>(k)] += terms[k];
         }
         for (std::int64_t i = 0; i < c.length; ++i)
@@ -106,7 +98,7 @@ struct LogSoftmax {
                 const auto at = static_cast<std::size_t>(k);
                 terms[at] = c.in[i * c.stride + k] - largest[at];
             }
-            exponentials(terms.data(), c.columns);
+            exponentials(terms.data(), terms.data(), c.columns);
             for (std::int64_t k = 0; k < c.columns; ++k)
                 sum[static_cast<std::size_t>(k)] += terms[static_cast<std::size_t>(k)];
         }
@@ -201,6 +193,13 @@ Op makeAlongAxis(std::string name, std::string doc, std::string formula, std::st
 }
 
 } // namespace
+
+void exponentials(const float* in, float* out, std::int64_t count) {
+    VectorMap{VectorFunction::exp}(in, out, count);
+}
+void exponentials(const double* in, double* out, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) out[i] = std::exp(in[i]);
+}
 
 void logSoftmax(const TensorView& in, const TensorView& out, int axis) {
     alongAxis<LogSoftmax>(in, out, axis);

@@ -17,6 +17,7 @@ class TestTrainingOps : public QObject {
 private Q_SLOTS:
     void losses();
     void crossEntropy();
+    void crossEntropyGradient();
     void badTargets();
     void dropoutRests();
     void dropoutTrains();
@@ -89,6 +90,39 @@ void TestTrainingOps::crossEntropy() {
     }
 }
 
+/// Against differences of the loss, and for a target that is ignored with probabilities that are NaN.
+void TestTrainingOps::crossEntropyGradient() {
+    Dice dice(7);
+    const Tensor x = dice.tensor(DType::f64, {3, 4, 2}, -3, 3);
+    const Tensor target = Tensor::of<std::int64_t>({3, 2}, {0, 3, 2, 1, 1, 2});
+    const Tensor weight = Tensor::of<double>({4}, {0.5, 2, 1, 1.5});
+    const Tensor dy = Tensor::of<double>({}, {1.5});
+    for (const char* reduction : {"sum", "mean"}) {
+        const Attributes attributes{{"reduction", std::string(reduction)}, {"ignore_index", std::int64_t{2}}};
+        const auto lossAt = [&](std::int64_t element, double step) {
+            std::vector<double> moved = valuesOf(x);
+            moved[static_cast<std::size_t>(element)] += step;
+            const Tensor at = Tensor::of<double>(x.shape(), moved);
+            return runOp("SoftmaxCrossEntropyLoss", attributes, {at, target, weight})[0].at(0);
+        };
+        const Tensor logarithms = runOp("SoftmaxCrossEntropyLoss", attributes, {x, target, weight})[1];
+        const Tensor dx = runOp("SoftmaxCrossEntropyGrad", attributes, {dy, logarithms, target, weight})[0];
+        std::vector<double> slopes;
+        constexpr double h = 1e-5;
+        for (std::int64_t i = 0; i < 24; ++i)
+            slopes.push_back(1.5 * (lossAt(i, h) - lossAt(i, -h)) / (2 * h));
+        // Within 1e-9, since the tolerance is that of f32: a difference of two losses has an error of 1e-10.
+        const QString wrong = difference(dx, x.shape(), slopes, {0.1, 0.1});
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    const Tensor broken = Tensor::of<double>({2, 2}, {nan, nan, std::log(0.25), std::log(0.75)});
+    const Tensor out = runOp("SoftmaxCrossEntropyGrad", {{"ignore_index", std::int64_t{9}}},
+                             {Tensor::of<double>({}, {1}), broken, Tensor::of<std::int64_t>({2}, {9, 0})})[0];
+    QVERIFY(difference(out, {2, 2}, {0, 0, -0.75, 0.75}, {1e-15, 1e-15}).isEmpty());
+}
+
 void TestTrainingOps::badTargets() {
     const Tensor x = Tensor::of<float>({1, 2}, {0, 0});
     const Tensor far = Tensor::of<std::int64_t>({1}, {2});
@@ -101,6 +135,11 @@ void TestTrainingOps::badTargets() {
     QVERIFY(inferError([&] {
                 runOp("SoftmaxCrossEntropyLoss", {}, {x, far, Tensor::of<float>({1}, {1})});
             }).contains("either for all 2 classes or no classes"));
+    const Tensor one = Tensor::of<float>({}, {1});
+    QVERIFY_EXCEPTION_THROWN(runOp("SoftmaxCrossEntropyGrad", {}, {one, x, far}), Error);
+    QVERIFY(inferError([&] {
+                runOp("SoftmaxCrossEntropyGrad", {}, {Tensor::of<float>({1}, {1}), x, far});
+            }).contains("must have its shape [], but has shape [1]"));
 }
 
 void TestTrainingOps::dropoutRests() {

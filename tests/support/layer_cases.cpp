@@ -136,6 +136,15 @@ Case loss(Dice& dice, const Op&, DType dtype) {
     return out;
 }
 
+/// The inputs of a loss, after its gradient.
+Case lossGrad(Dice& dice, const Op& op, DType dtype) {
+    Case out = loss(dice, op, dtype);
+    const bool isEach = out.attributes.text("reduction") == "none";
+    out.inputs.insert(out.inputs.begin(), some(dice, dtype, isEach ? out.inputs[1].shape() : Shape{}));
+    if (dice.one(3)) out.attributes.set("ignore_index", std::int64_t{1});
+    return out;
+}
+
 Case dropout(Dice& dice, const Op&, DType dtype) {
     return {{{"training_mode", dice.one(2)}, {"seed", dice.integer(0, 99)}},
             {wide(dice, dtype, dice.shape(3, 5))}};
@@ -348,6 +357,7 @@ const CaseMakers& layerCases() {
         {"RotaryEmbedding", rotary},
         {"SGDUpdate", update},
         {"ScaleUpdate", update},
+        {"SoftmaxCrossEntropyGrad", lossGrad},
         {"SoftmaxCrossEntropyLoss", loss},
         {"StepUpdate", update},
         {"TopK", topK},

@@ -7,6 +7,8 @@
 #include "backends/cuda/kernels/walk.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 namespace twb::cuda {
 namespace {
@@ -57,6 +59,19 @@ template <class W, class T> struct SumLosses {
     }
 };
 
+/// The sum of all weights.
+struct FinishWeights {
+    const LossSums* sums;
+    std::int64_t parts;
+    double* out;
+    template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t) const {
+        LossSums own;
+        for (std::int64_t i = team.index(); i < parts; i += team.size()) own += sums[i];
+        own = team.merged(AddStates{}, own);
+        if (team.isFirst()) *out = own.weight;
+    }
+};
+
 template <class T> struct FinishLoss {
     const LossSums* sums;
     std::int64_t parts;
@@ -70,40 +85,82 @@ template <class T> struct FinishLoss {
     }
 };
 
+/// dX = (exp(log_prob) − one-hot(target)) · share, and 0 for a target to ignore. See the kernel of the cpu.
+template <class W, class T> struct SpreadShares {
+    const W* logarithms; ///< dense
+    const T* weight;     ///< null: all 1
+    std::int64_t weightStep;
+    const std::int64_t* targets;
+    const T* gradient;   ///< of the loss; dense
+    bool isEach;         ///< one gradient per target
+    const double* total; ///< of the weights; null: the losses are not averaged
+    T* out;
+    Divide inner, image; ///< targets per image; elements per image
+    std::int64_t classes, ignored;
+    bool ignores;
+
+    TWB_HOST_DEVICE void operator()(std::int64_t i) const {
+        const std::int64_t n = image(i);
+        const std::int64_t rest = i - n * image.divisor();
+        const std::int64_t c = inner(rest);
+        const std::int64_t at = n * inner.divisor() + rest - c * inner.divisor();
+        const std::int64_t target = targets[at];
+        const bool isLeftOut = (ignores && target == ignored) || target < 0 || target >= classes;
+        if (isLeftOut) {
+            out[i] = stored<T>(W(0));
+            return;
+        }
+        double share = static_cast<double>(widened(gradient[isEach ? at : 0]));
+        if (weight) share *= static_cast<double>(widened(weight[target * weightStep]));
+        if (total) share /= *total;
+        const W probability = std::exp(logarithms[i]) - (c == target ? W(1) : W(0));
+        out[i] = stored<T>(probability * static_cast<W>(share));
+    }
+};
+
+/// The inputs of a loss or of its gradient, from the log-probabilities on.
+class LossInputs {
+public:
+    /// The targets are the input at `port`, the weights the next one.
+    LossInputs(const KernelCall& call, std::size_t port, const Shape& scores)
+        : targets(call.queue, DType::i64, call.inputs[port]), weight(call.input(port + 1)),
+          count(targets.view().elementCount()), classes(scores[1]), inner(count == 0 ? 1 : count / scores[0]),
+          parts(std::max<std::int64_t>((count + kPart - 1) / kPart, 1)),
+          ignores(call.attributes.has("ignore_index")),
+          ignored(ignores ? call.attributes.integer("ignore_index") : 0),
+          reduction(call.attributes.text("reduction")),
+          sums(call.queue, static_cast<std::size_t>(parts) * sizeof(LossSums)) {}
+    bool isEach() const { return reduction == "none"; }
+    bool isMean() const { return reduction == "mean"; }
+    std::int64_t weightStep() const { return weight.data ? weight.strides[0] : 0; }
+    /// Adds up the losses of dense log-probabilities, and the weights of their targets, into `sums`.
+    template <class T> void addUp(Queue& queue, const Wide<T>* logarithms, T* items) const {
+        forEachRow(queue, parts, kPart,
+                   SumLosses<Wide<T>, T>{logarithms, weight.as<const T>(), weightStep(),
+                                         targets.as<std::int64_t>(), items, sums.as<LossSums>(), classes,
+                                         inner, count, kPart, ignored, ignores, queue.fault()});
+    }
+
+    static constexpr std::int64_t kPart = 16384;
+    ConvertedView targets;
+    TensorView weight;
+    std::int64_t count, classes, inner, parts;
+    bool ignores;
+    std::int64_t ignored;
+    const std::string& reduction;
+    Scratch sums;
+};
+
 /// `logarithms` is dense and has the type of the arithmetic for the output's dtype.
 void loss(const KernelCall& call, const void* logarithms) {
-    const Shape& shape = call.inputs[0].shape;
-    const ConvertedView targets(call.queue, DType::i64, call.inputs[1]);
-    const TensorView weight = call.input(2);
-    const std::int64_t count = targets.view().elementCount();
-    const std::string& reduction = call.attributes.text("reduction");
-    const bool isEach = reduction == "none";
-    const bool ignores = call.attributes.has("ignore_index");
-    const std::int64_t ignored = ignores ? call.attributes.integer("ignore_index") : 0;
-    constexpr std::int64_t part = 16384;
-    const std::int64_t parts = std::max<std::int64_t>((count + part - 1) / part, 1);
-    const Scratch sums(call.queue, static_cast<std::size_t>(parts) * sizeof(LossSums));
+    const LossInputs in(call, 1, call.inputs[0].shape);
     withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
-        using W = Wide<T>;
         T* const out = call.outputs[0].as<T>();
-        const SumLosses<W, T> work{static_cast<const W*>(logarithms),
-                                   weight.as<const T>(),
-                                   weight.data ? weight.strides[0] : 0,
-                                   targets.as<std::int64_t>(),
-                                   isEach ? out : nullptr,
-                                   sums.as<LossSums>(),
-                                   shape[1],
-                                   count == 0 ? 1 : count / shape[0],
-                                   count,
-                                   part,
-                                   ignored,
-                                   ignores,
-                                   call.queue.fault()};
-        forEachRow(call.queue, parts, part, work);
-        if (!isEach)
-            forEachRow(call.queue, 1, parts,
-                       FinishLoss<T>{sums.as<LossSums>(), parts, reduction == "mean", out});
+        in.addUp<T>(call.queue, static_cast<const Wide<T>*>(logarithms), in.isEach() ? out : nullptr);
+        if (!in.isEach())
+            forEachRow(call.queue, 1, in.parts,
+                       FinishLoss<T>{in.sums.as<LossSums>(), in.parts, in.isMean(), out});
     });
 }
 
@@ -125,11 +182,35 @@ void softmaxCrossEntropyKernel(const KernelCall& call) {
     loss(call, memory.data());
 }
 
+void softmaxCrossEntropyGradKernel(const KernelCall& call) {
+    const TensorView& out = call.outputs[0];
+    if (out.elementCount() == 0) return;
+    const LossInputs in(call, 2, out.shape);
+    const ConvertedView gradient(call.queue, out.dtype, call.inputs[0]);
+    const ConvertedView logarithms(call.queue, arithmeticOf(out.dtype), call.inputs[1]);
+    const Scratch total(call.queue, sizeof(double));
+    const std::int64_t elements = out.elementCount();
+    withStoredFloat(out.dtype, [&](auto zero) {
+        using T = decltype(zero);
+        using W = Wide<T>;
+        in.addUp<T>(call.queue, logarithms.as<W>(), nullptr);
+        forEachRow(call.queue, 1, in.parts,
+                   FinishWeights{in.sums.as<LossSums>(), in.parts, total.as<double>()});
+        forEach(call.queue, elements,
+                SpreadShares<W, T>{logarithms.as<W>(), in.weight.as<const T>(), in.weightStep(),
+                                   in.targets.as<std::int64_t>(), gradient.as<T>(), in.isEach(),
+                                   in.isMean() ? total.as<double>() : nullptr, out.as<T>(),
+                                   Divide(in.inner, elements), Divide(in.inner * in.classes, elements),
+                                   in.classes, in.ignored, in.ignores});
+    });
+}
+
 } // namespace
 
 void addLossKernels(KernelMap& table) {
     add(table, "NegativeLogLikelihoodLoss", negativeLogLikelihoodKernel);
     add(table, "SoftmaxCrossEntropyLoss", softmaxCrossEntropyKernel);
+    add(table, "SoftmaxCrossEntropyGrad", softmaxCrossEntropyGradKernel);
 }
 
 } // namespace twb::cuda
