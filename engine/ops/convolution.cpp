@@ -164,15 +164,12 @@ bool convolvedNatively(const KernelContext& ctx) {
     if (!kept) kept = std::make_unique<ProductState>();
     auto& state = static_cast<ProductState&>(*kept);
     if (!state.product)
-        state.product =
-            NativeConvolution::make(convolutionOf(ctx, 0, 1), {x, bias.view(), state.added, y}, state.ending);
+        state.product = NativeConvolution::make(
+            convolutionOf(ctx, 0, 1),
+            {x, bias.view(), state.added, y, ctx.memory && ctx.memory->isConstant(1)}, state.ending);
     if (!state.product) return false;
-    state.isEnded = state.product->run({.x = x.data,
-                                        .w = w.view().data,
-                                        .bias = bias.view().data,
-                                        .added = state.added.data,
-                                        .y = y.data,
-                                        .constantWeights = ctx.memory && ctx.memory->isConstant(1)});
+    state.isEnded = state.product->run(
+        {.x = x.data, .w = w.view().data, .bias = bias.view().data, .added = state.added.data, .y = y.data});
     return true;
 }
 

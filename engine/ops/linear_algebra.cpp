@@ -229,11 +229,8 @@ bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixSta
                                                  .hasBias = bias != nullptr,
                                                  .ending = state.ending});
     if (!state.product) return false;
-    state.isEnded = state.product->run({.x = x.view.data,
-                                        .w = weights.data,
-                                        .bias = bias,
-                                        .y = ctx.outputs[0].data,
-                                        .constantWeights = true});
+    state.isEnded =
+        state.product->run({.x = x.view.data, .w = weights.data, .bias = bias, .y = ctx.outputs[0].data});
     state.hasAdded = static_cast<bool>(row);
     return true;
 }

@@ -129,7 +129,7 @@ bool multiplyPacked(std::unique_ptr<NativeConvolution>& product, std::int64_t ro
             product = NativeConvolution::make(
                 {.rows = rows, .inner = inner, .columns = columns, .stride = inner, .transposed = true});
         if (!product) return false;
-        product->run({.x = x, .w = weights, .y = y, .constantWeights = true});
+        product->run({.x = x, .w = weights, .y = y});
         return true;
     }
     return false;

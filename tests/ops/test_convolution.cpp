@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace twb;
 using namespace twb::test;
@@ -180,6 +181,7 @@ private Q_SLOTS:
     void weightGradients();
     void largeOnes();
     void constantWeightsArePackedOnce();
+    void winogradIsExactForSpecialNumbers();
     void causal();
     void autoPad();
     void outputShapes();
@@ -611,6 +613,48 @@ void TestConvolution::constantWeightsArePackedOnce() {
     QCOMPARE(differs(first), QString());
     launch(second, changing);
     QCOMPARE(differs(second), QString());
+}
+
+/// Winograd's algorithm, which only convolutions with constant weights use, gives the numbers of the direct
+/// one. It would spread a NaN, an infinity or an overflow to other elements of a tile.
+void TestConvolution::winogradIsExactForSpecialNumbers() {
+    Dice dice(8);
+    const Shape image{1, 64, 30, 30};
+    const Shape wide{64, 64, 3, 3};
+    const auto channelsLast = [&] {
+        return Tensor(Tensor::onHost({DType::f32, image}).buffer(), {DType::f32, image},
+                      channelsLastStrides(image), 0);
+    };
+    const Tensor x = channelsLast();
+    const Tensor w = dice.tensor(DType::f32, wide, -0.1, 0.1);
+    const Tensor direct = channelsLast();
+    const Tensor fast = channelsLast();
+    const Op& op = *findOp("Conv");
+    const Attributes attributes = completeAttributes(op, {{"pads", Integers{1, 1, 1, 1}}});
+    const std::vector<TensorView> inputs{x.view(), w.view()};
+    StepMemory changing;
+    StepMemory constant{nullptr, 0b10};
+    const auto launch = [&](const Tensor& to, StepMemory& memory) {
+        const std::vector<TensorView> outputs{to.view()};
+        op.kernel({inputs, outputs, attributes, nullptr, &memory});
+    };
+    const double specials[] = {0.5, std::numeric_limits<double>::quiet_NaN(),
+                               -std::numeric_limits<double>::infinity(), 3e38, 0.25};
+    bool differed = false; // in any bit: another algorithm ran
+    for (const double special : specials) {
+        copyElements(dice.tensor(DType::f32, image, -1, 1).view(), x.view());
+        // Two columns apart: their difference, which the algorithm computes, may overflow.
+        x.view().as<float>()[(7 * 30 + 11) * 64 + 5] = static_cast<float>(special);
+        x.view().as<float>()[(7 * 30 + 13) * 64 + 5] = static_cast<float>(-special);
+        launch(direct, changing);
+        launch(fast, constant);
+        const std::vector<double> expected = valuesOf(direct);
+        const QString wrong = difference(fast, image, expected, {1e-5, 2e-5});
+        QVERIFY2(wrong.isEmpty(), qPrintable(QStringLiteral("%1: %2").arg(special).arg(wrong)));
+        differed |= valuesOf(fast) != expected;
+    }
+    // Only for a CPU with AVX-512 oneDNN has the algorithm.
+    if (__builtin_cpu_supports("avx512f")) QVERIFY(differed);
 }
 
 TWB_TEST_MAIN(TestConvolution)

@@ -53,12 +53,13 @@ public:
     /// The tensors of a step; bias and added may be without data.
     struct Tensors {
         TensorView x, bias, added, y;
+        bool constantWeights = false; ///< w holds the same elements at every run, so its packed form is kept
     };
     /// x and y are row-major or channels-last; w and bias are dense. `added` has y's shape; it and the
     /// ending are for f32. Null if oneDNN has no suitable primitive on this machine.
     static std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Tensors& tensors,
                                                    const ProductEnding& ending);
-    /// A product in f32 is a convolution with windows of one element. Null as above.
+    /// A product in f32 with constant weights is a convolution with windows of one element. Null as above.
     static std::unique_ptr<NativeConvolution> make(const WeightedProduct& sizes);
 
     /// The addresses of the elements; `added` is not y.
@@ -68,10 +69,9 @@ public:
         const void* bias = nullptr;
         const void* added = nullptr;
         void* y = nullptr;
-        bool constantWeights = false; ///< w holds the same elements at every run, so its packed form is kept
     };
-    /// Returns false if y is w * x + bias only: oneDNN has no primitive with the rest, or its activation
-    /// would turn a NaN into a number.
+    /// Returns false if y is w * x + bias only: oneDNN has no primitive with the rest, or the tensors have a
+    /// NaN or an infinity that it would lose or spread.
     virtual bool run(const Data& data) = 0;
 };
 

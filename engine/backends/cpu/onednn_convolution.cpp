@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "core/tensor.h"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -23,6 +25,7 @@ struct Wanted {
     bool xChannelsLast = false;
     bool yChannelsLast = false;
     bool adds = false; ///< a tensor with y's layout
+    bool constantWeights = false;
     ProductEnding ending{};
 };
 
@@ -32,9 +35,10 @@ struct Prepared {
     bool exists = false; ///< oneDNN has a suitable primitive
     dnnl::primitive primitive;
     bool adds = false;                               ///< the elements that y has before
+    bool isWinograd = false;                         ///< spreads NaN and infinities to elements nearby
     memory::desc x, w, bias, y;                      ///< layouts of the given tensors
     memory::desc primitiveX, primitiveW, primitiveY; ///< layouts that the primitive prefers
-    dnnl::reorder reorderX, reorderW, reorderY;
+    dnnl::reorder reorderX, reorderW, reorderAdded, reorderY;
     memory::desc scratch;
 
     /// Whether the primitive is better than a reference loop, and is kept.
@@ -58,6 +62,7 @@ struct Prepared {
         };
         reorderX = between(x, primitiveX);
         reorderW = between(w, primitiveW);
+        if (adds) reorderAdded = between(y, primitiveY);
         reorderY = between(primitiveY, y);
     } catch (const dnnl::error&) {
         exists = false;
@@ -104,6 +109,24 @@ bool copiesPay(const Convolution& s) {
     return work > 64 * (x + y + w);
 }
 
+/// Whether Winograd's algorithm, which multiplies 2.25 or 4 times less, gains more than its copies cost. Its
+/// transformed weights take 1.8 or 4 times the memory, so small images with many channels are left out.
+bool winogradPays(const Convolution& s, const Wanted& wanted) {
+    constexpr double kLeastProducts = 28e6;
+    constexpr std::int64_t kLeastPositions = 14 * 14;
+    constexpr std::int64_t kLeastChannels = 32;
+    const auto fits = [](const WindowAxis& axis) {
+        return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1 && axis.padBegin <= 1 &&
+               axis.padEnd <= 1;
+    };
+    const std::int64_t positions = s.window.outCount();
+    const double products = 9 * static_cast<double>(s.batch * positions) * static_cast<double>(s.inChannels) *
+                            static_cast<double>(s.outChannels);
+    return wanted.dtype == DType::f32 && wanted.constantWeights && !wanted.transposed && s.groups == 1 &&
+           s.window.rank() == 2 && std::ranges::all_of(s.window.axes, fits) && positions >= kLeastPositions &&
+           s.inChannels >= kLeastChannels && s.outChannels >= kLeastChannels && products >= kLeastProducts;
+}
+
 /// An activation, after the addition of the elements that y has before. An addition of another tensor would
 /// rule out oneDNN's fastest primitives.
 dnnl::post_ops opsOf(const ProductEnding& ending, bool adds) {
@@ -139,20 +162,33 @@ bool losesNaN(const ProductEnding& ending) {
     return ending.activation == ProductActivation::relu || ending.activation == ProductActivation::clip;
 }
 
-/// Whether an instruction of any thread met or made a NaN since the last call. The minimum and maximum of
-/// SSE and AVX set the flag of an invalid operation for every NaN, unlike sums and products (Intel's manual,
-/// volume 1, 4.8.3.6 and 11.5.2.1); the flag stays set until it is cleared. Other instructions set it, too.
+/// Whether an instruction of any thread made an infinity from numbers, or met or made a NaN, since the last
+/// call. The minimum and maximum of SSE and AVX set the flag of an invalid operation for every NaN; sums and
+/// products only for a NaN that they make (Intel's manual, volume 1, 4.8.3.6 and 11.5.2.1). A flag stays set
+/// until it is cleared. Other instructions set them, too.
 bool hasMetNaN() {
+    constexpr unsigned kFlags = _MM_EXCEPT_INVALID | _MM_EXCEPT_OVERFLOW;
     int flags = 0;
 #ifdef _OPENMP
 #pragma omp parallel reduction(| : flags)
 #endif
     {
         const unsigned now = _mm_getcsr();
-        flags |= static_cast<int>(now & _MM_EXCEPT_INVALID);
-        if (now & _MM_EXCEPT_INVALID) _mm_setcsr(now & ~unsigned{_MM_EXCEPT_INVALID});
+        flags |= static_cast<int>(now & kFlags);
+        if (now & kFlags) _mm_setcsr(now & ~kFlags);
     }
     return flags != 0;
+}
+
+/// Whether any of these numbers is NaN.
+bool holdsNaN(const float* numbers, std::int64_t count) {
+    std::atomic<bool> found = false;
+    parallelRanges(count, count, 1024, [&](std::int64_t begin, std::int64_t end) {
+        int differ = 0;
+        for (std::int64_t i = begin; i < end; ++i) differ |= static_cast<int>(numbers[i] != numbers[i]);
+        if (differ) found.store(true, std::memory_order_relaxed);
+    });
+    return found.load(std::memory_order_relaxed);
 }
 
 std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& wanted) {
@@ -176,12 +212,13 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     dnnl::primitive_attr attributes = Prepared::ownScratch();
     made->adds = wanted.adds;
     attributes.set_post_ops(opsOf(wanted.ending, wanted.adds));
-    const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y) {
+    const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y,
+                          dnnl::algorithm kind = dnnl::algorithm::convolution_direct) {
         using Inference = dnnl::prop_kind;
         try {
             if (transposed) {
                 using P = dnnl::deconvolution_forward;
-                const auto kind = dnnl::algorithm::deconvolution_direct;
+                kind = dnnl::algorithm::deconvolution_direct;
                 const P::desc desc =
                     hasBias ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y, slide.strides,
                                       slide.dilations, slide.padBegin, slide.padEnd)
@@ -190,7 +227,6 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
                 return made->keep<P>({desc, attributes, engine()});
             }
             using P = dnnl::convolution_forward;
-            const auto kind = dnnl::algorithm::convolution_direct;
             const P::desc desc = hasBias
                                      ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y,
                                                slide.strides, slide.dilations, slide.padBegin, slide.padEnd)
@@ -201,13 +237,21 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
             return false;
         }
     };
-    const auto blocked = [&] { return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y)); };
+    const auto blocked = [&](dnnl::algorithm kind = dnnl::algorithm::convolution_direct) {
+        return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y), kind);
+    };
     const auto plain = [&] { return make(made->x, made->w, made->y); };
     // A channels-last tensor need not be copied.
     const auto channelsLast = [&] {
         return make(wanted.xChannelsLast ? made->x : anyLayout(made->x), anyLayout(made->w),
                     wanted.yChannelsLast ? made->y : anyLayout(made->y));
     };
+    if (winogradPays(s, wanted) && blocked(dnnl::algorithm::convolution_winograd)) {
+        made->exists = made->isWinograd = true;
+        made->connect();
+        if (made->exists) return made;
+        made->isWinograd = false;
+    }
     if (wanted.adds) // y must not be copied
         made->exists = channelsLast();
     else if (wanted.xChannelsLast || wanted.yChannelsLast)
@@ -250,6 +294,7 @@ std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wan
             wanted.xChannelsLast,
             wanted.yChannelsLast,
             wanted.adds,
+            wanted.constantWeights,
             static_cast<std::int64_t>(wanted.ending.activation),
             std::bit_cast<std::int32_t>(wanted.ending.alpha),
             std::bit_cast<std::int32_t>(wanted.ending.beta),
@@ -274,13 +319,14 @@ class Convolving final : public NativeConvolution {
 public:
     using MakeAlone = std::function<std::unique_ptr<NativeConvolution>()>;
 
-    /// `isWhole`: the primitive does all that was asked for. `makeAlone` makes the convolution without an
-    /// ending, for tensors with NaN.
+    /// `isWhole`: the primitive does all that was asked for. `makeAlone` makes the direct convolution without
+    /// an ending, for tensors with NaN and infinities.
     Convolving(std::shared_ptr<const Prepared> prepared, const ProductEnding& ending, bool isWhole,
-               MakeAlone makeAlone)
+               bool constantWeights, MakeAlone makeAlone)
         : m_prepared(std::move(prepared)), m_x(handle(m_prepared->x)), m_w(handle(m_prepared->w)),
           m_bias(handle(m_prepared->bias)), m_y(handle(m_prepared->y)),
-          m_scratch(handle(m_prepared->scratch)), m_isWhole(isWhole), m_losesNaN(losesNaN(ending)),
+          m_scratch(handle(m_prepared->scratch)), m_isWhole(isWhole), m_constantWeights(constantWeights),
+          m_losesNaN(losesNaN(ending)), m_isExact(!m_losesNaN && !m_prepared->isWinograd),
           m_makeAlone(std::move(makeAlone)) {
         m_arguments = {{DNNL_ARG_SRC, m_x}, {DNNL_ARG_WEIGHTS, m_w}, {DNNL_ARG_DST, m_y}};
         if (m_bias) m_arguments.emplace(DNNL_ARG_BIAS, m_bias);
@@ -288,14 +334,14 @@ public:
     }
 
     bool run(const Data& data) override {
-        if (!m_losesNaN) {
+        if (m_isExact) {
             execute(data);
             return m_isWhole;
         }
         // An earlier op may have set the flags. Only if that happens often is it worth clearing them first.
         if (m_hadNaN) hasMetNaN();
         execute(data);
-        if (!m_hadNaN) return true;
+        if (!m_hadNaN) return m_isWhole;
         if (!m_alone) m_alone = m_makeAlone();
         if (!m_alone) throw Error(ErrorCode::failed, "oneDNN has no primitive for a convolution alone");
         m_alone->run(data);
@@ -312,7 +358,7 @@ private:
         m_w.set_data_handle(const_cast<void*>(data.w));
         m_y.set_data_handle(data.y);
         if (m_bias) m_bias.set_data_handle(const_cast<void*>(data.bias));
-        if (p.adds) copyBytes(data.added, data.y, p.y.get_size());
+        if (p.adds && !p.reorderAdded) copyBytes(data.added, data.y, p.y.get_size());
         BufferPtr xCopy;
         BufferPtr wCopy;
         BufferPtr yCopy;
@@ -320,12 +366,19 @@ private:
         if (p.reorderW && !m_packed)
             reorder(p.reorderW, m_w, argument(DNNL_ARG_WEIGHTS, p.primitiveW, wCopy));
         if (p.reorderY) argument(DNNL_ARG_DST, p.primitiveY, yCopy);
+        if (p.reorderAdded)
+            reorder(p.reorderAdded, memory(p.y, engine(), const_cast<void*>(data.added)),
+                    m_arguments[DNNL_ARG_DST]);
         p.primitive.execute(stream(), m_arguments);
         // Now, since a smaller team of threads for the reordering may end some of those that have the flags.
-        if (m_losesNaN) m_hadNaN = hasMetNaN();
+        if (!m_isExact) m_hadNaN = hasMetNaN();
         if (p.reorderY) reorder(p.reorderY, m_arguments[DNNL_ARG_DST], m_y);
         stream().wait();
-        if (data.constantWeights && !m_packed) m_packed = std::move(wCopy);
+        // Other endings than a minimum or maximum do not set the flag for a NaN of x.
+        if (p.isWinograd && !m_losesNaN && !m_hadNaN)
+            m_hadNaN = holdsNaN(static_cast<const float*>(data.y),
+                                static_cast<std::int64_t>(p.y.get_size() / sizeof(float)));
+        if (m_constantWeights && !m_packed) m_packed = std::move(wCopy);
     }
 
     /// A handle without memory; null for an empty descriptor.
@@ -348,17 +401,20 @@ private:
     std::unordered_map<int, memory> m_arguments;
     BufferPtr m_packed; ///< constant weights in the primitive's layout
     const bool m_isWhole;
-    const bool m_losesNaN;
+    const bool m_constantWeights;
+    const bool m_losesNaN; ///< the ending gives a number for a NaN
+    const bool m_isExact;  ///< the result is right for NaN and infinities, too
     bool m_hadNaN = false; ///< in the last run
     MakeAlone m_makeAlone;
     std::unique_ptr<NativeConvolution> m_alone; ///< null until a NaN is met
 };
 
 std::unique_ptr<NativeConvolution> convolving(std::shared_ptr<const Prepared> made,
-                                              const ProductEnding& ending = {}, bool isWhole = true,
+                                              const ProductEnding& ending, bool isWhole, bool constantWeights,
                                               Convolving::MakeAlone makeAlone = {}) {
     if (!made->exists) return nullptr;
-    return std::make_unique<Convolving>(std::move(made), ending, isWhole, std::move(makeAlone));
+    return std::make_unique<Convolving>(std::move(made), ending, isWhole, constantWeights,
+                                        std::move(makeAlone));
 }
 
 } // namespace
@@ -374,11 +430,15 @@ makeConvolution(const Convolution& sizes, const NativeConvolution::Tensors& t, c
     if (sizes.window.rank() > 3) return nullptr;
     Wanted whole = alone;
     whole.adds = t.added.data != nullptr;
+    whole.constantWeights = t.constantWeights;
     whole.ending = ending;
-    const auto makeAlone = [sizes, alone] { return convolving(prepared(sizes, alone)); };
+    const auto makeAlone = [sizes, alone, constant = t.constantWeights] {
+        return convolving(prepared(sizes, alone), {}, false, constant);
+    };
     if (!whole.adds || (alone.yChannelsLast && isChannelsLast(t.added)))
-        if (auto made = convolving(prepared(sizes, whole), ending, true, makeAlone)) return made;
-    return convolving(prepared(sizes, alone), {}, false);
+        if (auto made = convolving(prepared(sizes, whole), ending, true, t.constantWeights, makeAlone))
+            return made;
+    return makeAlone();
 }
 
 std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& s) {
@@ -394,14 +454,15 @@ std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& s) {
             std::bit_cast<std::int32_t>(s.ending.beta)};
     WeightedProduct alone = s;
     alone.ending = {};
-    return convolving(cache.find(std::move(key), [&] { return prepare(s); }), s.ending, true,
+    return convolving(cache.find(std::move(key), [&] { return prepare(s); }), s.ending, true, true,
                       [alone] { return makeProduct(alone); });
 }
 
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
                         float* y) {
     if (sizes.window.rank() > 3) return false;
-    const auto convolution = convolving(prepared(sizes, {.hasBias = bias != nullptr, .transposed = true}));
+    const auto convolution =
+        convolving(prepared(sizes, {.hasBias = bias != nullptr, .transposed = true}), {}, true, false);
     if (!convolution) return false;
     convolution->run({.x = x, .w = w, .bias = bias, .y = y});
     return true;
