@@ -158,6 +158,9 @@ void convertFromNarrow(const TensorView& in, const TensorView& out, Narrowing ho
 
 void convertElements(const TensorView& in, const TensorView& out, Narrowing how) {
     if (in.dtype == out.dtype) return copyElements(in, out);
+    // With its channels as the last axis, a channels-last result is dense.
+    if (!isDense(out) && isChannelsLast(out))
+        return convertElements(channelsMovedLast(in), channelsMovedLast(out), how);
     if (isNarrow(in.dtype)) return convertFromNarrow(in, out, how);
     if (isNarrow(out.dtype)) return convertToNarrow(in, out, how);
     const bool toHalf = in.dtype == DType::f32 && out.dtype == DType::f16;

@@ -5,7 +5,8 @@
 
 namespace twb {
 
-/// out[i] = in[i] converted to out's dtype (see element::cast). `out` is dense and has in's shape. To a
+/// out[i] = in[i] converted to out's dtype (see element::cast). `out` has in's shape and is dense, or
+/// channels-last. To a
 /// narrow float, the number is rounded once, as `how` says; to a narrow integer it is converted like to a
 /// wider one.
 void convertElements(const TensorView& in, const TensorView& out, Narrowing how = {});

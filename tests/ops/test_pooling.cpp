@@ -1,3 +1,4 @@
+#include "backends/cpu/strided.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -248,6 +249,33 @@ void TestPooling::nan() {
         QVERIFY(std::isnan(most.at(0)) && std::isnan(most.at(1)));
         QCOMPARE(most.at(2), -kInf);
         QCOMPARE(most.at(4), 2.0);
+
+        // A channels-last image with a NaN in its last channel and a window of −∞ in another.
+        const Shape large{1, 40, 12, 12};
+        std::vector<double> values(static_cast<std::size_t>(large.elementCount()), -3);
+        values[(39 * 12 + 5) * 12 + 7] = kNaN;
+        for (std::size_t i : {0, 1, 12, 13}) values[i] = -kInf;
+        const Shape half{1, 40, 6, 6};
+        const auto lastOf = [&](const Shape& shape) {
+            return Tensor(Tensor::onHost({dtype, shape}).buffer(), {dtype, shape}, channelsLastStrides(shape),
+                          0);
+        };
+        const Tensor image = lastOf(large);
+        copyElements(tensorOf(dtype, large, values).view(), image.view());
+        const Tensor pooled = lastOf(half);
+        const Op& op = *findOp("MaxPool");
+        const Attributes attributes =
+            completeAttributes(op, {{"kernel_shape", Integers{2, 2}}, {"strides", Integers{2, 2}}});
+        const std::vector<TensorView> inputs{image.view()};
+        const std::vector<TensorView> outputs{pooled.view()};
+        op.kernel({inputs, outputs, attributes});
+        const Tensor rowMajor = Tensor::onHost(pooled.type());
+        copyElements(pooled.view(), rowMajor.view());
+        const std::vector<double> result = valuesOf(rowMajor);
+        QCOMPARE(result[0], -kInf);
+        QCOMPARE(result[1], -3.0);
+        QVERIFY(std::isnan(result[(39 * 6 + 2) * 6 + 3]));
+        QCOMPARE(std::ranges::count_if(result, [](double v) { return std::isnan(v); }), std::ptrdiff_t{1});
     }
 }
 
