@@ -29,8 +29,8 @@ bool convolutionWeights(const Convolution& sizes, const float* x, const float* d
 
 /// Whether a mean counts the padding's elements.
 enum class Pooling : std::uint8_t { max, average, averageWithPadding };
-/// x and y are both row-major or both channels-last. Also false for the maximum of a tensor with NaN or −∞,
-/// which oneDNN ignores.
+/// x and y are both row-major or both channels-last. Also false for the maximum of a tensor with NaN, or of a
+/// window of −∞, which oneDNN ignores; y is written then.
 bool pool(Pooling kind, const Window& window, const TensorView& x, const TensorView& y);
 
 /// The parameters of BatchNormalization, per channel.

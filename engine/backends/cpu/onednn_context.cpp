@@ -7,6 +7,7 @@
 #endif
 
 #include <unordered_map>
+#include <xmmintrin.h>
 
 namespace twb::onednn {
 
@@ -33,6 +34,20 @@ BufferPtr room(const memory::desc& desc) {
 
 bool isReference(std::string_view implementation) {
     return implementation.starts_with("ref") || implementation.find("_ref") != std::string_view::npos;
+}
+
+bool hasMetNaN() {
+    constexpr unsigned kFlags = _MM_EXCEPT_INVALID | _MM_EXCEPT_OVERFLOW;
+    int flags = 0;
+#ifdef _OPENMP
+#pragma omp parallel reduction(| : flags)
+#endif
+    {
+        const unsigned now = _mm_getcsr();
+        flags |= static_cast<int>(now & kFlags);
+        if (now & kFlags) _mm_setcsr(now & ~kFlags);
+    }
+    return flags != 0;
 }
 
 memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,

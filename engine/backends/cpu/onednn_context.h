@@ -35,6 +35,12 @@ BufferPtr room(const memory::desc& desc);
 /// Whether an implementation is a reference loop. The kernels of this project are faster.
 bool isReference(std::string_view implementation);
 
+/// Whether an instruction of any thread made an infinity from numbers, or met or made a NaN, since the last
+/// call. The minimum and maximum of SSE and AVX set the flag of an invalid operation for every NaN; sums and
+/// products only for a NaN that they make (Intel's manual, volume 1, 4.8.3.6 and 11.5.2.1). A flag stays set
+/// until it is cleared. Other instructions set them, too.
+bool hasMetNaN();
+
 /// batch × channels × sizes, row-major or channels last.
 memory::desc planes(std::int64_t batch, std::int64_t channels, const memory::dims& sizes,
                     memory::data_type type, bool channelsLast);

@@ -12,7 +12,6 @@
 #include <functional>
 #include <string_view>
 #include <unordered_map>
-#include <xmmintrin.h>
 
 namespace twb::onednn {
 namespace {
@@ -160,24 +159,6 @@ dnnl::post_ops opsOf(const ProductEnding& ending, bool adds) {
 /// Whether oneDNN's activation gives a number for NaN: its minimum and maximum do.
 bool losesNaN(const ProductEnding& ending) {
     return ending.activation == ProductActivation::relu || ending.activation == ProductActivation::clip;
-}
-
-/// Whether an instruction of any thread made an infinity from numbers, or met or made a NaN, since the last
-/// call. The minimum and maximum of SSE and AVX set the flag of an invalid operation for every NaN; sums and
-/// products only for a NaN that they make (Intel's manual, volume 1, 4.8.3.6 and 11.5.2.1). A flag stays set
-/// until it is cleared. Other instructions set them, too.
-bool hasMetNaN() {
-    constexpr unsigned kFlags = _MM_EXCEPT_INVALID | _MM_EXCEPT_OVERFLOW;
-    int flags = 0;
-#ifdef _OPENMP
-#pragma omp parallel reduction(| : flags)
-#endif
-    {
-        const unsigned now = _mm_getcsr();
-        flags |= static_cast<int>(now & kFlags);
-        if (now & kFlags) _mm_setcsr(now & ~kFlags);
-    }
-    return flags != 0;
 }
 
 /// Whether any of these numbers is NaN.

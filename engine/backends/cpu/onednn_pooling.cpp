@@ -11,13 +11,13 @@
 namespace twb::onednn {
 namespace {
 
-/// Whether no element is NaN or −∞, for which oneDNN's maximum gives another value.
+/// Whether no element is the least finite number, which oneDNN's maximum gives for −∞ alone, or less.
 template <class T> bool allAbove(const T* x, std::int64_t count) {
     std::atomic<bool> above{true};
     parallelRanges(count, count, 4096, [&](std::int64_t begin, std::int64_t end) {
         unsigned below = 0; // of the elements' width, so that the compiler vectorises the loop
         for (std::int64_t i = begin; i < end; ++i)
-            below |= static_cast<float>(x[i]) >= std::numeric_limits<float>::lowest() ? 0U : 1U;
+            below |= static_cast<float>(x[i]) > std::numeric_limits<float>::lowest() ? 0U : 1U;
         if (below != 0) above = false;
     });
     return above;
@@ -26,7 +26,6 @@ template <class T> bool allAbove(const T* x, std::int64_t count) {
 bool isByte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
 bool allAbove(const TensorView& x) {
-    if (isByte(x.dtype)) return true;
     const std::int64_t count = x.elementCount();
     return x.dtype == DType::bf16 ? allAbove(x.as<const BFloat16>(), count)
                                   : allAbove(x.as<const float>(), count);
@@ -79,9 +78,11 @@ bool pool(Pooling kind, const Window& window, const TensorView& x, const TensorV
                     planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::in), type, channelsLast),
                     planes(x.shape[0], x.shape[1], dimsOf(window, &WindowAxis::out), type, channelsLast));
     });
-    if (!primitive || (kind == Pooling::max && !allAbove(x))) return false;
+    if (!primitive) return false;
+    const bool mayLose = kind == Pooling::max && !isByte(y.dtype); // oneDNN's maximum ignores NaN
+    if (mayLose) hasMetNaN();
     primitive->run({{DNNL_ARG_SRC, x.data}, {DNNL_ARG_DST, y.data}});
-    return true;
+    return !mayLose || (!hasMetNaN() && allAbove(y));
 }
 
 } // namespace twb::onednn
