@@ -17,8 +17,9 @@ struct OpChain {
         /// Each element of the result is computed completely before the next.
         pointwise,
         /// A Gemm or MatMul, then, each optional and in this order, an Add of a row of the product's width
-        /// and an activation; or a Conv, an Add of a tensor of its result's shape and an activation. Whether
-        /// intermediate values are rounded to the dtype is unspecified.
+        /// and an activation; or a Conv, an Add of a tensor of its result's shape and an activation; or, on
+        /// the cpu, a BatchNormalization with given statistics and an activation. Whether intermediate values
+        /// are rounded to the dtype is unspecified.
         product,
     };
     struct Member {

@@ -5,10 +5,9 @@
 
 namespace twb {
 
-/// out[i] = in[i] converted to out's dtype (see element::cast). `out` has in's shape and is dense, or
-/// channels-last. To a
-/// narrow float, the number is rounded once, as `how` says; to a narrow integer it is converted like to a
-/// wider one.
+/// out[i] = in[i] converted to out's dtype (see element::cast). `out` has in's shape and is dense or
+/// channels-last. To a narrow float, the number is rounded once, as `how` says; to a narrow integer it is
+/// converted like to a wider one.
 void convertElements(const TensorView& in, const TensorView& out, Narrowing how = {});
 
 /// The code of a number in a narrow dtype, rounded once; see convertElements.

@@ -2,6 +2,7 @@
 #include "backends/cpu/lane_sum.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
+#include "ops/activation_functions.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/families.h"
@@ -64,9 +65,10 @@ void inferBatchNormalization(InferContext& ctx) {
     ctx.output(2, *ctx.input(3));
 }
 
+/// y = factor · x + added, by channel; with Relu, if `ends`.
 template <class T>
 void scalePlanes(const DenseInput& x, const Planes& p, T* y, const std::vector<double>& factor,
-                 const std::vector<double>& added) {
+                 const std::vector<double>& added, bool ends) {
     parallelRanges(p.batch * p.channels, p.batch * p.channels * p.size, 1,
                    [&](std::int64_t begin, std::int64_t end) {
                        for (std::int64_t plane = begin; plane < end; ++plane) {
@@ -75,7 +77,11 @@ void scalePlanes(const DenseInput& x, const Planes& p, T* y, const std::vector<d
                            const T b = static_cast<T>(added[c]);
                            const T* const from = x.as<T>() + plane * p.size;
                            T* const to = y + plane * p.size;
-                           for (std::int64_t i = 0; i < p.size; ++i) to[i] = from[i] * a + b;
+                           if (ends)
+                               for (std::int64_t i = 0; i < p.size; ++i)
+                                   to[i] = element::Relu{}(from[i] * a + b);
+                           else
+                               for (std::int64_t i = 0; i < p.size; ++i) to[i] = from[i] * a + b;
                        }
                    });
 }
@@ -83,7 +89,7 @@ void scalePlanes(const DenseInput& x, const Planes& p, T* y, const std::vector<d
 /// The same for channels-last tensors.
 template <class T>
 void scaleRows(const T* x, const Planes& p, T* y, const std::vector<double>& factor,
-               const std::vector<double>& added) {
+               const std::vector<double>& added, bool ends) {
     const std::vector<T> a(factor.begin(), factor.end());
     const std::vector<T> b(added.begin(), added.end());
     const auto channels = static_cast<std::size_t>(p.channels);
@@ -92,7 +98,11 @@ void scaleRows(const T* x, const Planes& p, T* y, const std::vector<double>& fac
                        for (std::int64_t row = begin; row < end; ++row) {
                            const T* const from = x + row * p.channels;
                            T* const to = y + row * p.channels;
-                           for (std::size_t c = 0; c < channels; ++c) to[c] = from[c] * a[c] + b[c];
+                           if (ends)
+                               for (std::size_t c = 0; c < channels; ++c)
+                                   to[c] = element::Relu{}(from[c] * a[c] + b[c]);
+                           else
+                               for (std::size_t c = 0; c < channels; ++c) to[c] = from[c] * a[c] + b[c];
                        }
                    });
 }
@@ -146,9 +156,14 @@ void batchNormalizationLoops(const KernelContext& ctx) {
             added[c] = bias[c] - mean[c] * factor[c];
         }
         if (y.elementCount() == 0) return;
-        if (isDense(y)) return scalePlanes(x, p, y.as<T>(), factor, added);
+        // A launch that ends with another activation applies that one afterwards.
+        auto* const state = ctx.memory ? static_cast<ProductState*>(ctx.memory->state.get()) : nullptr;
+        const bool ends = state && state->ending.activation == ProductActivation::relu;
+        if (ends) state->isEnded = true;
+        if (isDense(y)) return scalePlanes(x, p, y.as<T>(), factor, added, ends);
         if (!isChannelsLast(given)) copyElements(given, y);
-        scaleRows(isChannelsLast(given) ? given.as<const T>() : y.as<const T>(), p, y.as<T>(), factor, added);
+        scaleRows(isChannelsLast(given) ? given.as<const T>() : y.as<const T>(), p, y.as<T>(), factor, added,
+                  ends);
     });
     if (ctx.outputs.size() > 1 && ctx.outputs[1].data) writeNumbers(ctx.outputs[1], runningMean);
     if (ctx.outputs.size() > 2 && ctx.outputs[2].data) writeNumbers(ctx.outputs[2], runningVariance);

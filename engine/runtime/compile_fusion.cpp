@@ -23,16 +23,18 @@ std::shared_ptr<const OpChain> chainOf(const Plan& plan, const StepGroup& group)
 }
 
 /// An op entry for a chain: the names of its ops, and ports for its inputs. A pointwise chain may overwrite
-/// any input.
+/// any input, a product those that its first op may.
 std::shared_ptr<const Op> opOf(const OpChain& chain) {
     const bool isPointwise = chain.kind == OpChain::Kind::pointwise;
     auto op = std::make_shared<Op>();
     for (const OpChain::Member& member : chain.members) op->name += (op->name.empty() ? "" : "+") + member.op;
     op->elementwise = isPointwise;
-    if (isPointwise)
-        op->channelsLast = ChannelsLast::pointwise;
-    else if (chain.members[0].op == "Conv")
-        op->channelsLast = ChannelsLast::wanted;
+    const Op& first = *findOp(chain.members[0].op);
+    op->channelsLast = isPointwise ? ChannelsLast::pointwise : first.channelsLast;
+    if (!isPointwise)
+        for (const int port : first.inPlace)
+            op->inPlace.push_back(
+                static_cast<int>(chain.members[0].operands[static_cast<std::size_t>(port)]));
     for (std::size_t i = 0; i < chain.inputs; ++i) {
         op->inputs.emplace_back();
         if (isPointwise) op->inPlace.push_back(static_cast<int>(i));

@@ -27,7 +27,8 @@ private:
 
     bool mayBeMember(const Step& step) const {
         if (m_isTaken[step.index] || !mayShareLaunch(m_plan, step)) return false;
-        if (step.op->channelsLast != ChannelsLast::pointwise || std::ranges::count(step.inputs, kNone) > 0)
+        if (step.op->channelsLast != ChannelsLast::pointwise || step.outputs.size() != 1 ||
+            std::ranges::count(step.inputs, kNone) > 0)
             return false;
         const Device device = m_plan.streams[step.stream].device;
         if (device.isCpu() && !m_onCpu) return false;

@@ -38,11 +38,14 @@ private:
     std::optional<StepGroup> from(const Step& step) const {
         bool hasRow = false;
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
-        // On the cpu, an epilogue can be fused into convolutions, and into products with constant weights,
-        // which are packed.
-        if (m_plan.streams[step.stream].device.isCpu() &&
-            (!m_onCpu || (step.op->name != "Conv" && !m_isConstant[step.inputs[1]])))
+        // On the cpu, an epilogue can be fused into convolutions and normalisations, and into products with
+        // constant weights, which are packed.
+        const bool isOnCpu = m_plan.streams[step.stream].device.isCpu();
+        const bool isNormalization = step.op->name == "BatchNormalization";
+        if (isOnCpu &&
+            (!m_onCpu || (step.op->name != "Conv" && !isNormalization && !m_isConstant[step.inputs[1]])))
             return std::nullopt;
+        if (isNormalization && !isOnCpu) return std::nullopt;
         StepGroup group{OpChain::Kind::product, {step.index}, {}};
         const Step* last = &step;
         if (const Step* const add = next(*last); add && !hasRow && mayAdd(*add, *last)) {
@@ -66,9 +69,11 @@ private:
 
     const Shape& shapeOf(std::uint32_t v) const { return m_plan.values[v].type.shape; }
 
-    /// Whether the step is a convolution, or a product with one matrix and at most an added row.
+    /// Whether the step is a convolution, a normalisation with given statistics, or a product with one matrix
+    /// and at most an added row.
     bool isProduct(const Step& step, bool& hasRow) const {
         if (step.op->name == "Conv") return true;
+        if (step.op->name == "BatchNormalization") return !step.attributes.flag("training_mode");
         if (step.op->name == "MatMul") {
             const Shape& a = shapeOf(step.inputs[0]);
             return a.rank() >= 2 && shapeOf(step.inputs[1]).rank() == 2 && a[a.rank() - 1] > 0;
@@ -97,7 +102,7 @@ private:
 
     /// A row for a matrix product, a tensor of the result's shape for a convolution.
     bool mayAdd(const Step& add, const Step& product) const {
-        if (add.inputs.size() != 2) return false;
+        if (add.inputs.size() != 2 || product.op->name == "BatchNormalization") return false;
         const std::uint32_t v = product.outputs[0];
         const std::uint32_t other = add.inputs[0] == v ? add.inputs[1] : add.inputs[0];
         if (other == v) return false;
