@@ -415,6 +415,8 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     if (!command.report.empty()) {
         Json json = reportOf(isFinished ? "finished" : "cancelled");
         if (!ranks.isAlone()) json["ranks"] = twb::toJson(reportRanks(*ranks.world()));
+        for (const std::uint64_t hash : trainer.parameterHashes())
+            json["ranks"]["parameter_hashes"].push_back(fmt::format("{:016x}", hash));
         if (isFirst) writeFileAtomically(command.report, json.dump(2) + "\n");
     }
     if (!isFinished) {

@@ -1,6 +1,7 @@
 #include "training/trainer.h"
 
 #include "backends/world.h"
+#include "core/hash.h"
 #include "graph/unique_names.h"
 #include "ops/batch_rows.h"
 #include "ops/op_table.h"
@@ -100,6 +101,29 @@ public:
             broadcast(host.dtype(), host.data(), static_cast<std::size_t>(host.elementCount()));
             tensor = toDevice(host, m_analysis.find(output.node)->device, m_devices);
         }
+    }
+
+    void compareParameters() {
+        if (ranks() == 1 || world().info().simulated) return;
+        ContentHash hash;
+        for (const auto& [output, tensor] : m_state) {
+            if (!gradientOf(m_graph, output.node)) continue; // statistics may differ
+            const Tensor host = toHost(tensor, m_devices);
+            hash.add({static_cast<const char*>(host.data()), static_cast<std::size_t>(host.byteCount())});
+        }
+        const std::uint64_t own = hash.value();
+        m_hashes.resize(static_cast<std::size_t>(ranks()));
+        world().run({CollectiveKind::allGather, Reduction::sum, DType::u64, &own, m_hashes.data(), 1, 0,
+                     "parameters"});
+        const auto other =
+            std::ranges::find_if(m_hashes, [&](std::uint64_t one) { return one != m_hashes[0]; });
+        if (other != m_hashes.end())
+            throw Error(
+                ErrorCode::failed,
+                fmt::format("after step {}, rank {} has other parameters than rank 0: a sum over ranks "
+                            "did not give both the same bits; check that machine and its MPI library, "
+                            "and continue from the last checkpoint",
+                            m_place.steps, other - m_hashes.begin()));
     }
 
     TrainedSteps run(std::int64_t most, const std::atomic<bool>* stop) {
@@ -261,6 +285,7 @@ public:
         return out;
     }
 
+    const std::vector<std::uint64_t>& parameterHashes() const { return m_hashes; }
     const std::map<std::string, Tensor>& gradients() const { return m_gradients; }
     bool isModelled() const { return m_main.plan->virtualClock; }
     const std::map<NodeId, std::string>& names() const { return m_names; }
@@ -585,7 +610,8 @@ private:
     std::optional<Prepared> m_measured; ///< TrainerOptions::measures
     std::optional<Prepared> m_validation;
     std::optional<Prepared> m_validationTail;
-    std::map<PortRef, Tensor> m_state; ///< on its devices
+    std::map<PortRef, Tensor> m_state;   ///< on its devices
+    std::vector<std::uint64_t> m_hashes; ///< of the parameters, by rank
     std::map<std::string, Tensor> m_gradients;
     TrainingPlace m_place;
 };
@@ -603,6 +629,10 @@ bool Trainer::hasValidation() const noexcept { return m_impl->hasValidation(); }
 bool Trainer::isModelled() const noexcept { return m_impl->isModelled(); }
 World& Trainer::world() const noexcept { return m_impl->world(); }
 void Trainer::agree() { m_impl->agree(); }
+void Trainer::compareParameters() { m_impl->compareParameters(); }
+const std::vector<std::uint64_t>& Trainer::parameterHashes() const noexcept {
+    return m_impl->parameterHashes();
+}
 TrainedSteps Trainer::run(std::int64_t most, const std::atomic<bool>* stop) {
     return m_impl->run(most, stop);
 }

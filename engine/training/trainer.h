@@ -79,6 +79,13 @@ public:
     /// be called after only rank 0 has been restored.
     void agree();
 
+    /// Hashes the trained parameters of each rank; all ranks must call it together. Throws Error(failed) with
+    /// the first rank whose parameters differ from those of rank 0: a sum over ranks did not give all ranks
+    /// the same bits.
+    void compareParameters();
+    /// The hashes of the last comparison, by rank. Empty before it, and without other ranks.
+    const std::vector<std::uint64_t>& parameterHashes() const noexcept;
+
     /// Runs up to `most` steps, but not beyond the end of the epoch. `stop` ends it between two steps, except
     /// in a world of several ranks, which must run the same steps. Throws Error(failed) with the first error
     /// of the run; the training run then cannot continue.

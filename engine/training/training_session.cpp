@@ -134,6 +134,7 @@ void TrainingSession::endEpoch(TrainedSteps& last, const std::atomic<bool>* stop
     epoch.seconds = m_record.seconds;
     epoch.dataWait = m_record.dataWait;
     epoch.rate = m_trainer.learningRate();
+    m_trainer.compareParameters();
     m_trainer.agree(); // statistics of BatchNormalization differ between ranks
     if (m_trainer.hasValidation()) {
         if (std::optional<Validation> validation = m_trainer.validate(stop)) {

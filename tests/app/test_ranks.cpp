@@ -53,6 +53,34 @@ QStringList training(const QStringList& more = {}) {
            more;
 }
 
+/// The mean distance of x · w from y on 80 rows of whole numbers, in batches of 16: gradients are sums of
+/// whole numbers over a power of two, so they are exact in any order.
+Program preparedExactly() {
+    Program twb;
+    GraphMaker maker;
+    const NodeId data = maker.node(
+        "Batches", "data", "cpu",
+        {{"path", std::string("x.npy")}, {"labels", std::string("y.npy")}, {"batch_size", std::int64_t{16}}});
+    const NodeId w =
+        maker.node("Parameter", "w", "cpu", {{"shape", Integers{3, 1}}, {"dtype", std::string("f64")}});
+    const NodeId product = maker.node("MatMul", "product", "cpu", {}, {data, w});
+    const NodeId difference = maker.node("Sub", "difference", "cpu", {}, {product});
+    maker.connect(data, difference, 1, 1);
+    const NodeId distance = maker.node("Abs", "distance", "cpu", {}, {difference});
+    maker.node("ReduceMean", "loss", "cpu", {{"keepdims", false}}, {distance});
+    twb.save("net.twb", maker);
+    Dice dice(4);
+    std::vector<double> x;
+    std::vector<double> y;
+    for (int row = 0; row < 80; ++row) {
+        for (int k = 0; k < 3; ++k) x.push_back(static_cast<double>(dice.integer(-4, 4)));
+        y.push_back(static_cast<double>(dice.integer(-8, 8)));
+    }
+    writeNpy(twb.fsPath("x.npy"), tensorOf(DType::f64, {80, 3}, x).view());
+    writeNpy(twb.fsPath("y.npy"), tensorOf(DType::f64, {80, 1}, y).view());
+    return twb;
+}
+
 std::map<std::string, std::vector<double>> weightsIn(const Program& twb, const QString& name) {
     std::map<std::string, std::vector<double>> out;
     const auto archive = openTensorArchive(twb.fsPath(name));
@@ -169,6 +197,48 @@ private Q_SLOTS:
             for (int r = 1; r < n; ++r)
                 QVERIFY(twb.read(QString("net.ranks/rank%1.log").arg(r)).contains("epoch 5/5"));
         }
+    }
+
+    /// 50 steps.
+    void exactSumsGiveTheSameBits_data() { launchers(); }
+    void exactSumsGiveTheSameBits() {
+        TWB_NEED_MPI;
+        const Program twb = preparedExactly();
+        const auto trained = [](const QString& epochs, const QString& weights) {
+            return QStringList{
+                "train",    "net.twb", "--loss",   "loss",   "--optimizer",      "sgd",  "--lr", "0.125",
+                "--epochs", epochs,    "--report", "r.json", "--export-weights", weights};
+        };
+        QCOMPARE(twb.run(trained("10", "alone.safetensors")).exit, 0);
+        QCOMPARE(twb.json("r.json").at("losses").size(), 50U);
+        const QByteArray alone = twb.read("alone.safetensors");
+        QCOMPARE(twb.run(trained("9", "earlier.safetensors")).exit, 0);
+        QVERIFY(twb.read("earlier.safetensors") != alone); // the last steps still change bits
+        for (int n = 1; n <= 4; ++n) {
+            const Ended ended = Job(twb, mpi, n, trained("10", "w.safetensors")).wait();
+            QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+            QCOMPARE(twb.read("w.safetensors"), alone);
+            if (n == 1) continue;
+            const auto hashes =
+                twb.json("r.json").at("ranks").at("parameter_hashes").get<std::vector<std::string>>();
+            QCOMPARE(hashes, std::vector<std::string>(static_cast<std::size_t>(n), hashes[0]));
+        }
+    }
+
+    /// One bit of one sum is wrong on one rank.
+    void aRankWithOtherParametersIsNamed_data() { launchers(); }
+    void aRankWithOtherParametersIsNamed() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const QString counter =
+            QStringLiteral(TWB_BINARY_DIR "/lib/libtwb_test_mpi_counter_%1.so").arg(mpi.id);
+        const Ended ended = Job(twb, mpi, 3, training({"--epochs", "2", "--report", "r.json"}),
+                                {{"LD_PRELOAD", counter}, {"TWB_MPI_FLIP", "2:1"}})
+                                .wait();
+        QVERIFY2(ended.exit != 0, qPrintable(ended.err));
+        QVERIFY2(ended.err.contains("after step 10, rank 2 has other parameters than rank 0"),
+                 qPrintable(ended.err));
+        QCOMPARE(twb.json("r.json").at("status"), "failed");
     }
 
     void aTrainingResumesWithAnotherNumberOfRanks_data() { launchers(); }

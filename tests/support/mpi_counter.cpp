@@ -1,7 +1,8 @@
 // Counts the calls and bytes that a program passes to MPI, with MPI's profiling interface: loaded before the
 // MPI library, it takes the place of its functions. Each process writes its counts to $TWB_MPI_COUNTS.RANK
 // when it closes MPI. With $TWB_MPI_LEAVE=RANK:CALLS, that rank ends with exit code 0 in its call of that
-// number, as a process does that another library ends.
+// number, as a process does that another library ends. With $TWB_MPI_FLIP=RANK:CALLS, that rank gets one
+// wrong bit from its all-reduce of that number, as from broken memory.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <array>
@@ -38,6 +39,16 @@ void count(Kind kind, long long elements, MPI_Datatype type) {
     if (std::to_string(ownRank()) + ":" + std::to_string(total) == leave) ::_exit(0);
 }
 
+unsigned char* flipped = nullptr; ///< the result that gets a wrong bit
+MPI_Request* flippedBy = nullptr; ///< when this request is done
+
+void flipIfWanted(void* result, MPI_Request* request) {
+    const char* flip = std::getenv("TWB_MPI_FLIP");
+    if (!flip || std::to_string(ownRank()) + ":" + std::to_string(calls[allReduce]) != flip) return;
+    flipped = static_cast<unsigned char*>(result);
+    flippedBy = request;
+}
+
 int ranksOf(MPI_Comm comm) {
     int size = 1;
     PMPI_Comm_size(comm, &size);
@@ -51,7 +62,17 @@ extern "C" {
 int MPI_Iallreduce(const void* from, void* to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                    MPI_Request* request) {
     count(allReduce, n, type);
+    flipIfWanted(to, request);
     return PMPI_Iallreduce(from, to, n, type, op, comm, request);
+}
+int MPI_Test(MPI_Request* request, int* done, MPI_Status* status) {
+    const int code = PMPI_Test(request, done, status);
+    if (flippedBy == request && *done) {
+        constexpr int byte = 5; // of an f64: a bit of its fraction
+        flipped[byte] ^= 1U;
+        flippedBy = nullptr;
+    }
+    return code;
 }
 int MPI_Ibcast(void* data, int n, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
     count(broadcast, n, type);
