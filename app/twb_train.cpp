@@ -73,6 +73,7 @@ struct TrainCommand {
     RankOptions ranks;
     bool allowOutside = false;
     bool allowTf32 = false;
+    bool syncBatchNorm = false;
     bool quiet = false;
 
     /// Whether an option asks for a training module other than the one in the file.
@@ -363,6 +364,7 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     options.validationData = command.validation;
     options.validationLabels = command.validationLabels;
     options.measures = !command.report.empty();
+    options.syncBatchNorm = command.syncBatchNorm;
     Trainer trainer(graph, devices, files, options);
     TrainingRecord record;
     if (!isFirst) {
@@ -543,15 +545,20 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
         ->add_option("-o,--output", options->output,
                      "Write the graph with the trained weights, without backward pass and optimizer")
         ->type_name("OUT.twb");
-    command
-        ->add_option("--save-graph", options->graph, "Write the graph with its training, and do not run it")
-        ->type_name("OUT.twb");
+    CLI::Option* saved = command->add_option("--save-graph", options->graph,
+                                             "Write the graph with its training, and do not run it");
+    saved->type_name("OUT.twb");
     command->add_option("--set", options->sets, "Set an attribute for this training")
         ->type_name("NODE.ATTRIBUTE=VALUE")
         ->take_all()
         ->allow_extra_args(false);
     options->placement.addTo(*command, true);
     options->ranks.addTo(*command);
+    command
+        ->add_flag("--sync-batch-norm", options->syncBatchNorm,
+                   "On several ranks, normalize by the mean and variance over the rows of all ranks, as "
+                   "torch.nn.SyncBatchNorm does; default: each rank by those of its own rows")
+        ->excludes(saved);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--allow-tf32", options->allowTf32,
                       "Allow TF32 for f32 matmul and convolution on a real GPU");

@@ -85,18 +85,17 @@ private:
     UniqueNames m_names;
 };
 
-/// The lane on which a bucket is summed: its own, or the first one of the cpu.
-LaneId laneFor(const Graph& graph, const DeviceMap& devices, const Bucket& bucket) {
-    const Lane& own = *graph.find(bucket.lane);
-    const Backend* backend = devices.find(own.device);
-    const Op& op = *findOp("AllReduce");
-    if (!backend || backend->supports(op.name.c_str(), op.kernel, std::span(&bucket.dtype, 1))) return own.id;
+} // namespace
+
+LaneId laneForRanks(const Graph& graph, const DeviceMap& devices, LaneId own, std::string_view op,
+                    DType dtype) {
+    const Backend* backend = devices.find(graph.find(own)->device);
+    const Op& called = *findOp(op);
+    if (!backend || backend->supports(called.name.c_str(), called.kernel, std::span(&dtype, 1))) return own;
     for (const Lane& lane : graph.lanes())
         if (lane.device.isCpu()) return lane.id;
-    return own.id; // the analysis says that it cannot run there
+    return own; // the analysis says that it cannot run there
 }
-
-} // namespace
 
 std::vector<PortRef> sumOverRanks(DeltaBuilder& builder, const Analysis& analysis, const DeviceMap& devices,
                                   std::span<const PortRef> gradients, std::span<const NodeId> parameters,
@@ -106,7 +105,7 @@ std::vector<PortRef> sumOverRanks(DeltaBuilder& builder, const Analysis& analysi
     SumWriter writer(builder, parameters, frame);
     std::size_t number = 0;
     for (const Bucket& bucket : bucketsOf(builder.graph(), analysis, gradients, parameters)) {
-        const LaneId lane = laneFor(builder.graph(), devices, bucket);
+        const LaneId lane = laneForRanks(builder.graph(), devices, bucket.lane, "AllReduce", bucket.dtype);
         std::vector<PortRef> summands;
         for (const std::size_t i : bucket.members)
             summands.push_back(lane == bucket.lane ? gradients[i] : writer.copy(gradients[i], lane, i));

@@ -5,9 +5,15 @@
 #include "placement/analysis.h"
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace twb {
+
+/// The lane on which a call over ranks is made for a tensor on the lane `own`: this one or, if its device has
+/// no kernel for the op, the first one of the cpu.
+LaneId laneForRanks(const Graph& graph, const DeviceMap& devices, LaneId own, std::string_view op,
+                    DType dtype);
 
 /// Adds the AllReduce nodes that sum the gradients of the devices' world, in `frame`: the first takes 1 MB of
 /// gradients, each later one 25 MB, in the order in which the backward pass computes them, so that they can

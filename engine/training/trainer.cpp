@@ -9,6 +9,7 @@
 #include "placement/update_rule.h"
 #include "runtime/same_plan.h"
 #include "training/data_waits.h"
+#include "training/sync_batch_norm.h"
 
 #include <fmt/format.h>
 
@@ -76,6 +77,8 @@ public:
         findBatches();
         if (ranks() > 1) {
             compareGraphs();
+            m_alone = m_graph;
+            if (m_options.syncBatchNorm) synchronize();
             m_graph = shareOfGraph(m_rows.size, std::nullopt);
             m_training = trainingOf(m_graph).value();
         }
@@ -417,6 +420,13 @@ private:
                 static_cast<double>(own) / static_cast<double>(rows)};
     }
 
+    void synchronize() {
+        SyncBatchNorms added = synchronizeBatchNorms(
+            m_graph, analyze(m_graph, m_devices, m_options.policy, m_files.get()), m_devices);
+        m_graph.apply(added.delta);
+        m_weights = std::move(added.weights);
+    }
+
     /// The graph for this rank's share of batches of `rows` rows, from `firstRow` of an epoch on.
     Graph shareOfGraph(std::int64_t rows, std::optional<std::int64_t> firstRow) const {
         const Share share = shareOf(rows);
@@ -427,6 +437,7 @@ private:
             if (ranks() > 1) builder.setAttribute(id, "offset", share.offset);
             if (firstRow) builder.setAttribute(id, "first_row", *firstRow);
         }
+        for (const NodeId id : m_weights) builder.setAttribute(id, "value", share.weight);
         Graph graph = builder.graph();
         try {
             graph.apply(remakeBackward(graph, m_devices, m_files.get(), ranks() > 1 ? share.weight : 1));
@@ -543,15 +554,14 @@ private:
 
     /// The graph in inference, on the validation rows from `first` on.
     Prepared prepareValidation(const BatchRows& rows, std::int64_t first) {
-        DeltaBuilder builder(m_graph, {});
-        for (const NodeId id : m_training.nodes) builder.removeNode(id);
+        Graph graph = ranks() > 1 ? m_alone : m_graph;
+        graph.apply(removeTraining(graph));
+        DeltaBuilder builder(graph, {});
         setInference(builder);
         for (const NodeId id : m_batches) {
             builder.setAttribute(id, "batch_size", rows.size);
             builder.setAttribute(id, "first_row", first);
             builder.setAttribute(id, "shuffle", false);
-            if (ranks() > 1) builder.setAttribute(id, "stride", std::int64_t{0});
-            if (ranks() > 1) builder.setAttribute(id, "offset", std::int64_t{0});
             if (m_options.validationData.empty()) {
                 builder.setAttribute(id, "split", std::string("validation"));
                 continue;
@@ -593,6 +603,8 @@ private:
     }
 
     Graph m_graph;
+    Graph m_alone;                 ///< of several ranks: as a single rank runs it
+    std::vector<NodeId> m_weights; ///< SyncBatchNorms::weights
     const DeviceMap m_devices;
     const std::shared_ptr<const TensorFiles> m_files;
     const TrainerOptions m_options;

@@ -21,6 +21,9 @@ struct TrainerOptions {
     std::string validationLabels{};
     /// Keep the gradients of the last step of each epoch, for TrainedSteps::figures and gradients().
     bool measures = false;
+    /// In a world of several ranks, BatchNormalization uses the mean and variance over the rows of all ranks,
+    /// as torch.nn.SyncBatchNorm (sync_batch_norm.h). Otherwise each rank has its own.
+    bool syncBatchNorm = false;
 };
 
 /// The position of a training run in its data.
@@ -61,7 +64,7 @@ struct TrainedSteps {
 /// In a world of several ranks (DeviceMap::world), each rank makes a Trainer of the same graph, and all of
 /// them make the same calls: each rank computes its part of the rows of a batch, and the gradients are
 /// averaged over all rows, so that the parameters are those of one rank that has all rows, if the loss is a
-/// mean over them. BatchNormalization has the statistics of its rank's rows. A rank that is left with no row
+/// mean over them and the statistics of BatchNormalization are synchronized. A rank that is left with no row
 /// computes one that does not count. The constructor throws Error(badGraph) if the ranks' graphs differ
 /// (same_plan.h).
 class Trainer {

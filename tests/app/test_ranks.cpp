@@ -1,5 +1,6 @@
 #include "app/ranks.h"
 #include "formats/checkpoint.h"
+#include "formats/project.h"
 #include "formats/tensor_archive.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
@@ -81,10 +82,42 @@ Program preparedExactly() {
     return twb;
 }
 
-std::map<std::string, std::vector<double>> weightsIn(const Program& twb, const QString& name) {
+/// The layer of prepared(), and a BatchNormalization before the loss.
+Program preparedNormalized() {
+    Program twb = prepared();
+    Graph graph = loadProject(twb.fsPath("net.twb"));
+    DeltaBuilder builder(graph, {});
+    const auto nodeOf = [&](std::string_view name) {
+        return std::ranges::find(builder.graph().nodes(), name, &Node::name)->id;
+    };
+    const NodeId scores = nodeOf("scores");
+    const NodeId loss = nodeOf("loss");
+    Node node = *graph.find(scores);
+    node.op = "BatchNormalization";
+    node.name = "bn";
+    node.attributes = {};
+    const NodeId bn = builder.addNode(node);
+    builder.connect({{scores, 0}, {bn, 0}});
+    std::int32_t port = 1;
+    for (const char* name : {"scale", "bias", "mean", "variance"}) {
+        node.op = port <= 2 ? "Parameter" : port == 3 ? "Zeros" : "Full";
+        node.name = name;
+        node.attributes = {{"shape", Integers{3}}, {"dtype", std::string("f64")}};
+        if (port == 1) node.attributes.set("init", std::string("normal"));
+        if (port == 4) node.attributes.set("value", 1.0);
+        builder.connect({{builder.addNode(node), 0}, {bn, port++}});
+    }
+    builder.connect({{bn, 0}, {loss, 0}});
+    graph.apply(builder.take());
+    saveProject(graph, twb.fsPath("net.twb"));
+    return twb;
+}
+
+std::map<std::string, std::vector<double>>
+weightsIn(const Program& twb, const QString& name, const std::vector<std::string>& parameters = {"w", "b"}) {
     std::map<std::string, std::vector<double>> out;
     const auto archive = openTensorArchive(twb.fsPath(name));
-    for (const char* parameter : {"w", "b"}) {
+    for (const std::string& parameter : parameters) {
         const Tensor tensor = Tensor::onHost(archive->typeOf(parameter));
         archive->read(parameter, tensor.view());
         out[parameter] = valuesOf(tensor);
@@ -239,6 +272,30 @@ private Q_SLOTS:
         QVERIFY2(ended.err.contains("after step 10, rank 2 has other parameters than rank 0"),
                  qPrintable(ended.err));
         QCOMPARE(twb.json("r.json").at("status"), "failed");
+    }
+
+    void statisticsCanBeSynchronized_data() { launchers(); }
+    void statisticsCanBeSynchronized() {
+        TWB_NEED_MPI;
+        const Program twb = preparedNormalized();
+        const std::vector<std::string> names{"w", "b", "scale", "bias", "mean", "variance"};
+        const auto options = [&](const QString& weights) {
+            return training(
+                {"--epochs", "3", "--sync-batch-norm", "--export-weights", weights, "--report", "r.json"});
+        };
+        QCOMPARE(twb.run(options("alone.safetensors")).exit, 0);
+        const auto alone = weightsIn(twb, "alone.safetensors", names);
+        const Ended ended = Job(twb, mpi, 3, options("w.safetensors")).wait();
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        const double far = farthest(weightsIn(twb, "w.safetensors", names), alone);
+        QVERIFY2(far <= 1e-12, qPrintable(QString::number(far)));
+        const auto report = twb.json("r.json");
+        int gathers = 0;
+        for (const auto& call : report.at("ranks").at("calls"))
+            if (call["label"] == "bn statistics") gathers += call["count"].get<int>();
+        QCOMPARE(gathers, 30);
+        const Ended saved = twb.run(training({"--sync-batch-norm", "--save-graph", "t.twb"}));
+        QCOMPARE(saved.exit, 2);
     }
 
     void aTrainingResumesWithAnotherNumberOfRanks_data() { launchers(); }

@@ -77,7 +77,7 @@ public:
     }
     std::unique_ptr<Event> createEvent() override { return m_backend->createEvent(); }
     bool supports(const char* op, HostKernel host, std::span<const DType> dtypes) const override {
-        return m_backend->supports(op, host, dtypes);
+        return (!m_hooks.supports || m_hooks.supports(op)) && m_backend->supports(op, host, dtypes);
     }
     bool canCopyTo(const Backend& other) const override { return m_backend->canCopyTo(other); }
     void collect(std::span<LaunchTiming> timings) override { m_backend->collect(timings); }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 
 namespace twb::test {
 
@@ -11,6 +12,8 @@ namespace twb::test {
 struct StepHooks {
     std::function<void(std::uint32_t step)> before;
     std::function<void(std::uint32_t step)> after; ///< may be empty
+    /// Which ops the device has a kernel for; empty: all.
+    std::function<bool(std::string_view op)> supports = {};
 };
 
 /// A simulated accelerator or the cpu, with hooks around its launches and copies. The test decides which step

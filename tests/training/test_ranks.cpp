@@ -1,7 +1,10 @@
+#include "ops/op_table.h"
+#include "support/hooked_backend.h"
 #include "support/op_runner.h"
 #include "support/ranks.h"
 #include "support/test_main.h"
 #include "training/gradient_sums.h"
+#include "training/sync_batch_norm.h"
 #include "training/trainer.h"
 #include "training/training_session.h"
 
@@ -95,6 +98,62 @@ Problem exactNetwork(std::int64_t rows, std::int64_t batch) {
     return out;
 }
 
+/// Two BatchNormalization nodes in f64, one of them on planes, whose batches have a mean far from 0.
+Problem normalizedNetwork(std::int64_t rows, std::int64_t batch, Attributes more = {},
+                          const std::string& device = "cpu") {
+    Problem out;
+    Dice dice(6);
+    Values points;
+    Values labels;
+    for (std::int64_t i = 0; i < rows; ++i) {
+        for (int k = 0; k < 6; ++k) points.push_back(dice.real(-1, 1) + (k / 2 == i % 3 ? 1 : 0) + 5);
+        labels.push_back(static_cast<double>(i % 3));
+    }
+    out.files->put("x.npy", tensorOf(DType::f64, {rows, 2, 3}, points));
+    out.files->put("y.npy", tensorOf(DType::i64, {rows}, labels));
+    GraphMaker g;
+    more.set("path", std::string("x.npy"));
+    more.set("labels", std::string("y.npy"));
+    more.set("batch_size", batch);
+    const NodeId data = g.node("Batches", "data", "cpu", more);
+    const auto source = [&](const char* op, const std::string& name, Ints shape, Attributes attributes) {
+        attributes.set("shape", std::move(shape));
+        attributes.set("dtype", std::string("f64"));
+        return g.node(op, name, device, std::move(attributes));
+    };
+    std::vector<NodeId> parameters;
+    const auto normalized = [&](const std::string& name, NodeId x, std::int64_t channels) {
+        const NodeId scale = source("Full", name + " scale", {channels}, {{"value", 1.0}});
+        const NodeId bias = source("Parameter", name + " bias", {channels}, {});
+        parameters.insert(parameters.end(), {scale, bias});
+        return g.node("BatchNormalization", name, device, {},
+                      {x, scale, bias, source("Zeros", name + " mean", {channels}, {}),
+                       source("Full", name + " variance", {channels}, {{"value", 1.0}})});
+    };
+    NodeId x = data;
+    NodeId y = data;
+    if (device != "cpu") {
+        x = g.node("To", "x there", device, {}, {data});
+        y = g.node("To", "y there", device);
+        g.connect(data, y, 0, 1);
+    }
+    const NodeId planes = normalized("bn 1", x, 2);
+    const NodeId flat = g.node("Flatten", "flat", device, {}, {planes});
+    const NodeId w1 = source("Parameter", "w1", {5, 6}, {{"init", std::string("normal")}});
+    const NodeId w2 = source("Parameter", "w2", {3, 5}, {{"init", std::string("normal")}});
+    parameters.insert(parameters.end(), {w1, w2});
+    const NodeId hidden = g.node("Gemm", "hidden", device, {{"transB", true}}, {flat, w1});
+    const NodeId curved = g.node("Tanh", "curved", device, {}, {normalized("bn 2", hidden, 5)});
+    const NodeId scores = g.node("Gemm", "scores", device, {{"transB", true}}, {curved, w2});
+    const NodeId loss = g.node("SoftmaxCrossEntropyLoss", "loss", device, {}, {scores});
+    g.connect(y, loss, 1, device == "cpu" ? 1 : 0);
+    Optimizer optimizer;
+    optimizer.rate = {{"lr", 0.1}};
+    out.graph = g.graph();
+    out.graph.apply(makeTraining(out.graph, simulatedMap(), out.files.get(), loss, parameters, optimizer));
+    return out;
+}
+
 struct Trained {
     Parameters parameters;
     Values losses;
@@ -116,12 +175,11 @@ Trained trainAlone(const Problem& problem, std::int64_t steps) {
 }
 
 /// By rank.
-std::vector<Trained> trainOnRanks(const Problem& problem, int ranks, std::int64_t steps) {
+std::vector<Trained> trainOnRanks(const Problem& problem, int ranks, std::int64_t steps,
+                                  const TrainerOptions& options = {}) {
     std::vector<Trained> out(static_cast<std::size_t>(ranks));
     const auto errors = onRanks(ranks, [&](const std::shared_ptr<World>& world) {
-        DeviceMap devices;
-        devices.setWorld(world);
-        Trainer trainer(problem.graph, devices, problem.files, {});
+        Trainer trainer(problem.graph, mapIn(world), problem.files, options);
         out[static_cast<std::size_t>(world->rank())] = train(trainer, steps);
     });
     for (const std::string& error : errors)
@@ -145,8 +203,8 @@ double farthest(const Trained& a, const Trained& b) {
 class TestRanks : public QObject {
     Q_OBJECT
 
-private Q_SLOTS:
-    void ranksLearnWhatOneProcessLearns_data() {
+private:
+    static void batches() {
         QTest::addColumn<int>("ranks");
         QTest::addColumn<int>("rows");
         QTest::addColumn<int>("batch");
@@ -156,6 +214,9 @@ private Q_SLOTS:
             QTest::addRow("%d, more ranks than rows", n) << n << 33 << 8; // the last batch has 1 row
         }
     }
+
+private Q_SLOTS:
+    void ranksLearnWhatOneProcessLearns_data() { batches(); }
     void ranksLearnWhatOneProcessLearns() {
         QFETCH(const int, ranks);
         QFETCH(const int, rows);
@@ -177,6 +238,114 @@ private Q_SLOTS:
         for (int n = 1; n <= 4; ++n)
             for (const Trained& one : trainOnRanks(problem, n, 50))
                 QCOMPARE(one.parameters, alone.parameters);
+    }
+
+    void synchronizedStatisticsAreThoseOfTheWholeBatch_data() { batches(); }
+    void synchronizedStatisticsAreThoseOfTheWholeBatch() {
+        QFETCH(const int, ranks);
+        QFETCH(const int, rows);
+        QFETCH(const int, batch);
+        const Problem problem = normalizedNetwork(rows, batch);
+        TrainerOptions options;
+        options.syncBatchNorm = true;
+        // One step shows the forward pass, the gradient and the running statistics; 30 steps all batches.
+        for (const std::int64_t steps : {1, 30}) {
+            const Trained alone = trainAlone(problem, steps);
+            QVERIFY(alone.parameters.contains("bn 1 mean") && alone.parameters.contains("bn 2 variance"));
+            const std::vector<Trained> all = trainOnRanks(problem, ranks, steps, options);
+            for (const Trained& one : all) QVERIFY(one == all[0]);
+            QVERIFY2(farthest(all[0], alone) <= 1e-12,
+                     qPrintable(QString("%1 steps: %2").arg(steps).arg(farthest(all[0], alone))));
+            if (ranks > 1) QVERIFY(farthest(trainOnRanks(problem, ranks, steps)[0], alone) > 1e-3);
+        }
+    }
+
+    /// A validation uses the running statistics, not those of a batch.
+    void synchronizedStatisticsServeTheValidation() {
+        const Problem problem = normalizedNetwork(120, 10, {{"validation", 0.3}});
+        Trainer alone(problem.graph, DeviceMap(), problem.files, {});
+        (void)train(alone, 20);
+        const Validation wanted = alone.validate().value();
+        std::vector<double> losses(3);
+        const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
+            TrainerOptions options;
+            options.syncBatchNorm = true;
+            Trainer trainer(problem.graph, mapIn(world), problem.files, options);
+            (void)train(trainer, 20);
+            losses[static_cast<std::size_t>(world->rank())] = trainer.validate().value().loss;
+        });
+        QCOMPARE(errors, std::vector<std::string>(3));
+        for (const double loss : losses) QVERIFY(std::abs(loss - wanted.loss) <= 1e-12);
+    }
+
+    void ranksOnAGpuLearnWhatOneProcessLearns_data() {
+        QTest::addColumn<bool>("makesCalls");
+        QTest::newRow("the GPU makes the calls") << true;
+        QTest::newRow("the cpu makes them") << false;
+    }
+    /// The gradients and statistics of a GPU that cannot make calls over ranks go through the cpu.
+    void ranksOnAGpuLearnWhatOneProcessLearns() {
+        QFETCH(const bool, makesCalls);
+        const Problem problem = normalizedNetwork(93, 10, {}, "cuda:0");
+        const auto devicesIn = [&](const std::shared_ptr<World>& world) {
+            DeviceMap devices = mapIn(world);
+            StepHooks hooks;
+            hooks.supports = [](std::string_view op) { return findOp(op)->role != OpRole::collective; };
+            if (!makesCalls) devices.set(Device::cuda(0), makeHookedBackend(Device::cuda(0), hooks), true);
+            return devices;
+        };
+        Trainer trainer(problem.graph, simulatedMap(), problem.files, {});
+        const Trained alone = train(trainer, 30);
+        for (const int n : {2, 3}) {
+            std::vector<Trained> all(static_cast<std::size_t>(n));
+            const auto errors = onRanks(n, [&](const std::shared_ptr<World>& world) {
+                const DeviceMap devices = devicesIn(world);
+                Graph graph = problem.graph;
+                graph.apply(remakeBackward(graph, devices, problem.files.get()));
+                for (const Node& node : graph.nodes())
+                    if (node.op == "AllReduce" &&
+                        graph.find(node.lane)->device != (makesCalls ? Device::cuda(0) : Device::cpu()))
+                        qFatal("summed on the wrong device");
+                TrainerOptions options;
+                options.syncBatchNorm = true;
+                Trainer one(problem.graph, devices, problem.files, options);
+                all[static_cast<std::size_t>(world->rank())] = train(one, 30);
+                std::uint64_t gathers = 0;
+                for (const CollectiveLog& row : world->log())
+                    if (row.label.ends_with(" statistics")) gathers += row.calls;
+                if (gathers != 60) qFatal("not one call for each BatchNormalization and step");
+            });
+            QCOMPARE(errors, std::vector<std::string>(static_cast<std::size_t>(n)));
+            for (const Trained& one : all) QVERIFY(one == all[0]);
+            const double far = farthest(all[0], alone);
+            QVERIFY2(far <= 1e-12, qPrintable(QString::number(far)));
+        }
+    }
+
+    void statisticsInABodyCannotBeSynchronized() {
+        GraphMaker g;
+        const auto source = [&](const char* name, Ints shape) {
+            return g.node("Zeros", name, "cpu", {{"shape", std::move(shape)}});
+        };
+        const NodeId x = source("x", {4, 2});
+        const NodeId h = g.node("Carried", "h", "cpu", {{"index", std::int64_t{0}}}, {x});
+        const NodeId normalized =
+            g.node("BatchNormalization", "bn", "cpu", {{"training_mode", true}},
+                   {h, source("scale", {2}), source("bias", {2}), source("mean", {2}), source("var", {2})});
+        const NodeId loop =
+            g.node("Loop", "loop", "cpu", {{"M", std::int64_t{2}}, {"carried", std::int64_t{1}}});
+        g.connect(normalized, loop, 3);
+        g.body(loop, "body", {h, normalized});
+        const Analysis analysis = analyze(g.graph(), DeviceMap(), Policy::strict, nullptr);
+        try {
+            (void)synchronizeBatchNorms(g.graph(), analysis, DeviceMap());
+            QFAIL("not refused");
+        } catch (const Error& error) {
+            QVERIFY2(std::string(error.what())
+                             .find("\"bn\" cannot be synchronized, because it is in a body of "
+                                   "Loop \"loop\"") != std::string::npos,
+                     error.what());
+        }
     }
 
     /// Rank 0's parameters count, also where another rank would start from others.
