@@ -67,11 +67,10 @@ void sayOnce(const char* folder, const std::string& sentence, int descriptor,
 
 void RankOptions::addTo(CLI::App& command) {
     command
-        .add_option(
-            "--world", world,
-            "Simulate this many ranks on a link and predict the time of their communication: "
-            "simulated:4:nvlink, simulated:8:pcie or simulated:16:25gbe; default: the ranks that mpirun, "
-            "mpiexec or srun has started")
+        .add_option("--world", world,
+                    "Simulate this many ranks on a link and predict the time of their communication: "
+                    "simulated:4:nvlink, simulated:8:pcie, simulated:16:25gbe or, by latency and bandwidth, "
+                    "simulated:4:30us,2.9GB/s; default: the ranks that mpirun, mpiexec or srun has started")
         ->type_name("WORLD");
     command
         .add_option("--rank-logs", logs,

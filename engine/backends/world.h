@@ -226,7 +226,8 @@ const std::vector<LinkProfile>& linkProfiles();
 /// Rank 0 of `size` ranks that do not exist: each is taken to have the same tensors as rank 0, and calls take
 /// the times of the link on the virtual clock.
 std::shared_ptr<World> makeSimulatedWorld(int size, const LinkProfile& link);
-/// From "4:nvlink" or "4:25gbe:ring". Throws Error(invalidArgument).
+/// From "4:nvlink", "4:25gbe:ring" or, with a link of latency and bandwidth, "4:30us,2.9GB/s". Throws
+/// Error(invalidArgument).
 std::shared_ptr<World> makeSimulatedWorld(std::string_view text);
 
 /// By row of World::log(): which rank the others waited for most, and for how long. All ranks must call it

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 namespace twb {
 namespace {
@@ -149,14 +150,39 @@ std::shared_ptr<World> makeSimulatedWorld(int size, const LinkProfile& link) {
     return std::make_shared<SimulatedWorld>(size, link);
 }
 
+namespace {
+
+/// "30us,2.9GB/s": a link of the user's own. Nothing if the text is none.
+std::optional<LinkProfile> linkOf(std::string_view text) {
+    LinkProfile link;
+    const auto take = [&](double& value, std::string_view unit) {
+        const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        if (failed != std::errc() || !text.starts_with(unit)) return false;
+        text.remove_prefix(unit.size());
+        return true;
+    };
+    double us = 0;
+    if (!take(us, "us,") || !take(link.gbPerSecond, "GB/s") || !text.empty()) return std::nullopt;
+    if (!(us >= 0) || !(us < 1e9) || !(link.gbPerSecond > 0) || !(link.gbPerSecond < 1e9))
+        return std::nullopt;
+    link.alphaNs = us * 1000;
+    link.id = "own";
+    link.name = fmt::format("link of {:g} µs and {:g} GB/s", us, link.gbPerSecond);
+    link.source = "given on the command line";
+    return link;
+}
+
+} // namespace
+
 std::shared_ptr<World> makeSimulatedWorld(std::string_view text) {
     const auto refuse = [&] {
         std::vector<std::string> ids;
         for (const LinkProfile& link : linkProfiles()) ids.push_back(link.id);
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("\"simulated:{}\" is not a world; write simulated:RANKS:LINK, for example "
-                                "simulated:4:nvlink, with 2 to 65536 ranks and one of the links {}, and, if "
-                                "wanted, :ring or :tree after it",
+                                "simulated:4:nvlink, with 2 to 65536 ranks and one of the links {} or your "
+                                "own, for example 30us,2.9GB/s, and, if wanted, :ring or :tree after it",
                                 text, fmt::join(ids, ", ")));
     };
     const auto colon = text.find(':');
@@ -173,10 +199,10 @@ std::shared_ptr<World> makeSimulatedWorld(std::string_view text) {
         id = id.substr(0, second);
     }
     const auto known = std::ranges::find(linkProfiles(), id, &LinkProfile::id);
-    if (known == linkProfiles().end()) refuse();
-    LinkProfile link = *known;
-    link.algorithm = algorithm;
-    return makeSimulatedWorld(ranks, link);
+    std::optional<LinkProfile> link = known == linkProfiles().end() ? linkOf(id) : *known;
+    if (!link) refuse();
+    link->algorithm = algorithm;
+    return makeSimulatedWorld(ranks, *link);
 }
 
 } // namespace twb

@@ -206,7 +206,13 @@ private Q_SLOTS:
         QCOMPARE(out[1], 8.0);
         world->run(callOf(CollectiveKind::allReduce, own, out, 2, Reduction::mean));
         QCOMPARE(out[1], 2.0);
-        for (const char* bad : {"", "4", "1:nvlink", "4:wifi", "x:pcie", "4:pcie:star", "-4:pcie"})
+        // The user's own link.
+        const auto mine = makeSimulatedWorld("4:30us,2.5GB/s:ring");
+        QCOMPARE(mine->info().name, std::string("simulated link of 30 µs and 2.5 GB/s"));
+        QCOMPARE(mine->predictNs(CollectiveKind::allReduce, 1000), 6 * 30000 + 1.5 * 400);
+        for (const char* bad :
+             {"", "4", "1:nvlink", "4:wifi", "x:pcie", "4:pcie:star", "-4:pcie", "4:30us", "4:30us,0GB/s",
+              "4:-1us,2GB/s", "4:30us,2GB/s,", "4:30ms,2GB/s", "4:infus,2GB/s", "4:30us,nanGB/s"})
             QVERIFY2(refusal([&] { makeSimulatedWorld(bad); }).contains("write simulated:RANKS:LINK"), bad);
     }
 
