@@ -14,6 +14,7 @@
 #include "formats/tensor_archive.h"
 #include "placement/analysis.h"
 #include "profile/rank_report.h"
+#include "runtime/joined_devices.h"
 #include "runtime/plan.h"
 #include "runtime/same_plan.h"
 #include "training/training.h"
@@ -170,8 +171,10 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     const Policy policy = command.placement.policyFor(graph);
     DeviceMap devices = command.placement.devicesFor(graph);
     devices.setWorld(ranks.world());
+    const JoinedDevices joined(graph, devices);
     if (!command.quiet)
-        for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
+        for (const auto& remarks : {command.placement.remarks(graph), joined.remarks()})
+            for (const std::string& remark : remarks) printMessage("warning: " + remark);
     const auto files =
         std::make_shared<CommandLineFiles>(makeProjectFiles(folder, command.allowOutside), inputs);
     if (!ranks.isAlone() && trainingOf(graph)) // its gradients are averaged over the ranks

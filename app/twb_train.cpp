@@ -15,6 +15,7 @@
 #include "ops/batch_rows.h"
 #include "placement/analysis.h"
 #include "profile/rank_report.h"
+#include "runtime/joined_devices.h"
 #include "runtime/same_plan.h"
 #include "training/mixed_precision.h"
 #include "training/trainer.h"
@@ -344,9 +345,11 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     const Policy policy = command.placement.policyFor(graph);
     DeviceMap devices = command.placement.devicesFor(graph);
     devices.setWorld(ranks.world());
+    const JoinedDevices joined(graph, devices);
     const bool isFirst = ranks.isFirst();
     if (!command.quiet)
-        for (const std::string& remark : command.placement.remarks(graph)) printMessage("warning: " + remark);
+        for (const auto& remarks : {command.placement.remarks(graph), joined.remarks()})
+            for (const std::string& remark : remarks) printMessage("warning: " + remark);
     const std::shared_ptr<const TensorFiles> files = makeProjectFiles(folder, command.allowOutside);
     graph = prepare(command, devices, policy, *files, std::move(graph));
     if (!command.amp.empty())

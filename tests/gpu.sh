@@ -7,8 +7,8 @@
 #                                    that they need into DIR and, for slow connections, into DIR.tar.xz; CUDAARCHS=90
 #                                    builds the plugin for GPUs of that architecture only, which makes it small
 #   bash DIR/gpu.sh [OUT [PART…]]    on the machine with the GPU; results go to the folder OUT, by default
-#                                    ./gpu-results. Parts: tests, sanitizer, calibration, bench, networks; by default
-#                                    all, in this order. Exits with 0 if all checks pass, with 5 if there is no GPU
+#                                    ./gpu-results. Parts: tests, sanitizer, calibration, bench, networks, ranks; by
+#                                    default all, in this order. Exits with 0 if all checks pass, with 5 if there is no GPU
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -90,7 +90,7 @@ fi
 }
 out=$(realpath -m "${1:-gpu-results}")
 shift || true
-parts=" ${*:-tests sanitizer calibration bench networks} "
+parts=" ${*:-tests sanitizer calibration bench networks ranks} "
 mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -101,10 +101,15 @@ libraries=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 wanted=$(LD_LIBRARY_PATH=$libraries LC_ALL=C ldd "$here/lib/libtwb_cuda.so" | awk '/not found/ { print $1 }' || true)
 mapfile -t packages < <(python3 -c 'import nvidia; print(*nvidia.__path__, sep="\n")' 2>/dev/null || true)
 toolkit=$(grep -aoE 'libnvrtc\.so\.[0-9]+' "$here/lib/libtwb_cuda.so" | sort -u || true)
-for library in $wanted $toolkit libcudnn.so.9; do
-    if [[ "$wanted" != *"$library"* ]] && ldconfig -p 2>/dev/null | grep -qF "$library "; then continue; fi
+has_nccl=
+for library in $wanted $toolkit libcudnn.so.9 libnccl.so.2; do
+    if [[ "$wanted" != *"$library"* ]] && ldconfig -p 2>/dev/null | grep -qF "$library "; then
+        [[ $library != libnccl.* ]] || has_nccl=yes
+        continue
+    fi
     folder=$(find /usr/local /opt /usr/lib "${packages[@]}" -name "$library" -printf '%h\n' -quit 2>/dev/null || true)
     [[ -z "$folder" ]] || libraries=$libraries:$folder
+    [[ -z "$folder" || $library != libnccl.* ]] || has_nccl=yes
 done
 for program in twb bench_gpu conformance; do
     printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" "$here/bin/$program" >"$work/$program"
@@ -165,6 +170,7 @@ grep -q '"present": true' "$out/devices.json" || exit 5
 
 if wants tests; then
     for graph in "$examples"/*.twb "$here"/*.twb; do
+        [[ $graph != */ranks.twb ]] || continue # needs NCCL
         check "the cpu's numbers: $(basename "$graph")" 400 same_probes "$graph"
     done
     mkdir "$work/cases"
@@ -224,6 +230,15 @@ if wants networks; then
         cat "$work/said"
     else
         skip "networks against PyTorch" "no PyTorch with a GPU on this machine"
+    fi
+fi
+if wants ranks; then
+    if [[ -n "$has_nccl" ]]; then
+        # A rank of its own: more ranks need more GPUs.
+        check "NCCL: the cpu's numbers of calls over one rank" 120 same_probes "$here/ranks.twb"
+        check "NCCL: 2000 iterations" 120 "$twb" run "$here/ranks.twb" --require-gpu --iterations 2000 --report "$out/ranks.json"
+    else
+        skip "NCCL" "no libnccl.so.2 on this machine"
     fi
 fi
 {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "backends/rank_device.h" // a Backend may be one
 
 #include <filesystem>
 #include <memory>
@@ -24,7 +25,7 @@ const CudaDevices& cudaDevices();
 CudaDevices loadCudaDevices(const std::filesystem::path& plugin);
 
 /// The two exported functions, with C names. C++ types cross between the program and the plugin: those of
-/// this file, of backend.h and of all headers that they include. The build hashes these headers
+/// this file, of backend.h, rank_device.h and all headers that they include. The build hashes these headers
 /// (interface_hash.cmake), and a plugin with another hash is refused.
 extern "C" {
 /// twb_cuda_build: the hash that the plugin was built with, kCudaInterfaceBuild. Called first.

@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -296,9 +298,14 @@ void World::alignClocks() {
 
 std::vector<CollectiveWait> findWaits(World& world, const std::vector<CollectiveLog>& log) {
     const auto ranks = static_cast<std::size_t>(world.size());
-    std::vector<CollectiveWait> out;
-    for (const CollectiveLog& row : log) {
-        CollectiveWait& wait = out.emplace_back();
+    std::vector<CollectiveWait> out(log.size());
+    std::vector<std::size_t> order(log.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {},
+                      [&](std::size_t i) { return std::pair(log[i].kind, std::string_view(log[i].label)); });
+    for (const std::size_t at : order) {
+        const CollectiveLog& row = log[at];
+        CollectiveWait& wait = out[at];
         const bool isPaired = row.kind == CollectiveKind::send || row.kind == CollectiveKind::receive;
         if (ranks < 2 || isPaired || world.info().simulated) continue;
         const std::size_t calls = row.arrivals.size();

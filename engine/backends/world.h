@@ -132,7 +132,10 @@ public:
     /// times or, in a simulated world, the modelled ones.
     std::unique_ptr<Stream> createStream() const;
 
-    /// All calls so far, in the order of their first one.
+    /// Adds a call that a device has made by itself (RankDevice) to log(). On any thread.
+    void note(const Collective& call, std::int64_t arrival, std::int64_t end);
+    /// All calls so far, in the order of their first one, which may differ between ranks if devices make
+    /// calls, too.
     std::vector<CollectiveLog> log() const;
     /// The offset of this rank's steady clock to that of rank 0, in ns: theirs = own + offset.
     std::int64_t clockOffsetNs() const noexcept { return m_clockOffsetNs; }
@@ -175,7 +178,6 @@ private:
     };
     void work();
     void make(const Collective& call);
-    void note(const Collective& call, std::int64_t arrival, std::int64_t end);
     std::uint64_t push(Request request);
 
     Info m_info;

@@ -83,6 +83,11 @@ public:
         if (m_error) std::rethrow_exception(m_error);
     }
 
+    std::string whyOver() {
+        const std::scoped_lock lock(m_mutex);
+        return m_aborted;
+    }
+
     void abort(const std::string& sentence) noexcept {
         {
             const std::scoped_lock lock(m_mutex);
@@ -199,7 +204,10 @@ public:
 
 protected:
     void perform(const Collective& call) override { m_meeting->join(rank(), call); }
-    void idle() override { tellListener(); }
+    void idle() override {
+        tellListener();
+        if (const std::string why = m_meeting->whyOver(); !why.empty()) abort(why);
+    }
     void interrupt(int) noexcept override { m_meeting->abort(abortSentence()); }
 
 private:

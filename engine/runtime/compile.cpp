@@ -6,6 +6,7 @@
 #include "placement/step_transfers.h"
 #include "placement/update_rule.h"
 #include "runtime/compiler.h"
+#include "runtime/joined_devices.h"
 #include "runtime/layout_plan.h"
 #include "runtime/memory_plan.h"
 
@@ -74,9 +75,13 @@ std::uint32_t Compiler::streamOf(Device device, QueueKind queue) {
     return at->second;
 }
 
-/// All calls over ranks are in one stream, so that each rank makes them in the same order.
+/// All calls over ranks are in one stream, so that each rank makes them in the same order. A device that
+/// makes calls itself has a stream of its own.
 std::uint32_t Compiler::collectiveStream(Device device) {
-    const auto known = std::ranges::find(m_plan->streams, QueueKind::collective, &PlanStream::queue);
+    if (makesCalls(m_plan->devices, device)) return streamOf(device, QueueKind::collective);
+    const auto known = std::ranges::find_if(m_plan->streams, [&](const PlanStream& stream) {
+        return stream.queue == QueueKind::collective && !makesCalls(m_plan->devices, stream.device);
+    });
     if (known != m_plan->streams.end()) return static_cast<std::uint32_t>(known - m_plan->streams.begin());
     const std::uint32_t stream = streamOf(device, QueueKind::collective);
     if (m_plan->devices.world().info().simulated) m_plan->streams[stream].label += " (modelled)";

@@ -8,6 +8,7 @@
 #include "ops/collectives.h"
 #include "ops/kernel_inputs.h"
 #include "ops/opaque.h"
+#include "runtime/joined_devices.h"
 #include "runtime/stretches.h"
 
 #include <fmt/format.h>
@@ -58,8 +59,8 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
         if (std::find(m_devices.begin(), m_devices.end(), stream.device) == m_devices.end())
             m_devices.push_back(stream.device);
         Backend& backend = m_plan->devices.at(stream.device);
-        m_streams.push_back(stream.queue == QueueKind::collective ? m_plan->devices.world().createStream()
-                                                                  : backend.createStream(stream.queue));
+        m_streams.push_back(isOfWorld(stream) ? m_plan->devices.world().createStream()
+                                              : backend.createStream(stream.queue));
         m_ends.push_back(makeEvents(stream));
     }
     for (const PlanValue& value : m_plan->values) m_types.push_back(value.type);
@@ -84,10 +85,14 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
 
 RunContext::~RunContext() { drain(); }
 
+/// Whether the world makes the calls of a stream, not a device.
+bool RunContext::isOfWorld(const PlanStream& stream) const {
+    return stream.queue == QueueKind::collective && !makesCalls(m_plan->devices, stream.device);
+}
+
 RunContext::Events RunContext::makeEvents(const PlanStream& stream) const {
     // The streams of a world are host streams.
-    Backend& backend =
-        m_plan->devices.at(stream.queue == QueueKind::collective ? Device::cpu() : stream.device);
+    Backend& backend = m_plan->devices.at(isOfWorld(stream) ? Device::cpu() : stream.device);
     Events out;
     for (std::uint32_t lap = 0; lap < m_plan->inFlight; ++lap) out.push_back(backend.createEvent());
     return out;

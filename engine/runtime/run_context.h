@@ -169,6 +169,7 @@ private:
     void launchTo(std::uint32_t step, std::uint32_t stream, const Op& op,
                   const std::vector<TensorView>& inputs, const TensorView& out, const Attributes& given);
     std::int64_t hostInteger(std::uint32_t value, const Attributes& attributes, const char* attribute) const;
+    bool isOfWorld(const PlanStream& stream) const;
     std::uint64_t bytesOfCollective(const Step& step) const;
     void leaveWorld(const RunResult& result) const;
     RankActivity activity() const;

@@ -125,8 +125,9 @@ private:
             const PortRef by = add("Constant", part + " factor", {{"value", factor}, {"dtype", dtype()}}, {});
             return add("Mul", part, {}, {of, by});
         };
+        const std::int32_t running = kMeanInput + i;
         const PortRef kept =
-            share("kept " + what, *m_facts.inputs[static_cast<std::size_t>(kMeanInput + i)], momentum);
+            share("kept " + what, *m_facts.inputs[static_cast<std::size_t>(running)], momentum);
         const PortRef after = add("Add", what, {}, {kept, share("new " + what, batch, 1 - momentum)});
         for (const Edge& edge : readers) m_builder.connect({after, edge.to});
     }

@@ -528,6 +528,12 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
     stream->push([=] { std::memcpy(target, source, bytes); });
     return cudaSuccess;
 }
+cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
+    makeContext();
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
+    stream->push([=] { std::memset(target, value, bytes); });
+    return cudaSuccess;
+}
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
     std::swap(*mode, captureMode);

@@ -7,6 +7,9 @@
 #include "backends/cuda/kernels/kernel_table.h"
 #include "backends/cuda/kernels/product_end.h"
 #include "backends/cuda/pinned_memory.h"
+#include "backends/cuda/rank_calls.h"
+#include "backends/rank_device.h"
+#include "core/error.h"
 #include "core/host_memory.h"
 
 #include <fmt/format.h>
@@ -31,7 +34,7 @@ DeviceInfo describe(const Gpu& gpu, const cudaDeviceProp& properties) {
 }
 
 /// One GPU. Its context is created with the first stream or allocation.
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public RankDevice {
 public:
     CudaBackend(int index, const cudaDeviceProp& properties)
         : m_profile(estimatedProfile(index, properties)) {
@@ -55,6 +58,7 @@ public:
     std::unique_ptr<Event> createEvent() override { return std::make_unique<CudaEvent>(m_gpu.gpu); }
     bool supports(const char* op, HostKernel, std::span<const DType> dtypes) const override {
         if (std::string_view(op) == "Probe") return true; // keeps its input in place
+        if (RankCalls::isCall(op)) return hasJoined() && RankCalls::supports(op, dtypes);
         const Kernel* kernel = findKernel(op);
         return kernel && (!kernel->supports || kernel->supports(dtypes));
     }
@@ -73,6 +77,20 @@ public:
         return problem.empty() ? problem : "runs pointwise ops one by one: " + problem;
     }
     void collect(std::span<LaunchTiming>) override { Timeline::resolveAll(); }
+
+    std::string whyNoCalls() const override {
+        std::string problem;
+        (void)nccl::open(problem);
+        return problem;
+    }
+    void join(World& world) override {
+        std::string problem;
+        auto library = nccl::open(problem);
+        if (!library) throw Error(ErrorCode::failed, problem);
+        m_gpu.calls = std::make_shared<RankCalls>(std::move(library), m_gpu.gpu, *m_gpu.memory, world);
+    }
+    bool hasJoined() const noexcept override { return m_gpu.calls != nullptr; }
+    void leave() noexcept override { m_gpu.calls.reset(); }
 
     /// Gives the peer GPUs access to this GPU's memory.
     void openTo(const CudaBackend& other) {

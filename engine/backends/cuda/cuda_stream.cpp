@@ -3,6 +3,7 @@
 #include "backends/cuda/cuda_error.h"
 #include "backends/cuda/kernels/kernel_table.h"
 #include "backends/cuda/kernels/product_chain.h"
+#include "backends/cuda/rank_calls.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ CudaStream::CudaStream(const GpuResources& gpu, const DeviceProfile& profile, Qu
     m_gpu.gpu->check(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "creating a stream");
     try {
         m_timeline = std::make_unique<Timeline>(m_gpu.gpu, m_stream);
+        if (kind == QueueKind::collective) m_calls = m_gpu.calls;
         if (kind == QueueKind::compute) m_queue = std::make_unique<LaunchQueue>(m_gpu, m_stream);
         m_copies = std::make_unique<StreamCopies>(*m_gpu.gpu, m_stream, kStagingChunks);
         m_ring = std::make_unique<StagingRing>(*m_copies, *m_gpu.pinned, kStagingChunk, kStagingChunks);
@@ -218,10 +220,10 @@ std::shared_ptr<Span> CudaStream::newSpan() {
 }
 
 /// Issues one launch or copy between two events that time it. Returns whether it was issued. Failures go to
-/// its guard.
+/// its guard. `call`: of a launch that is a call over ranks, whose end is waited for.
 template <class Issue>
 bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                         double expectedNs, Issue&& issue) {
+                         double expectedNs, Issue&& issue, const Launch* call) {
     stayClose(expectedNs);
     const bool mayRun = !guard || !guard->alert.load(std::memory_order_relaxed) || guard->mayRun(step);
     std::shared_ptr<Span> span;
@@ -233,6 +235,7 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
             issue();
             check(cudaEventRecord(span->end->get(), m_stream), "recording an event");
             m_lastEnd = span->end;
+            if (call) m_calls->finish(*call, span->start->get(), span->end->get());
             if (m_queue && m_queue->mayHaveFault()) {
                 // The next launch may depend on it.
                 check(waitForEvent(span->end->get()), op);
@@ -258,6 +261,12 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
 }
 
 void CudaStream::run(const Launch& launch, Seen* seen) {
+    if (m_calls) {
+        guarded(
+            launch.guard, launch.step, launch.timing, launch.op, 0, [&] { m_calls->issue(launch, m_stream); },
+            &launch);
+        return;
+    }
     const bool isIssued = guarded(launch.guard, launch.step, launch.timing, launch.op,
                                   m_profile.kernelNs(launch.cost), [&] { issueKernel(launch); });
     if (!isIssued || !seen) return;
@@ -266,6 +275,10 @@ void CudaStream::run(const Launch& launch, Seen* seen) {
 }
 
 void CudaStream::run(std::span<const Launch* const> stretch) {
+    if (m_calls) { // each is waited for
+        for (const Launch* launch : stretch) run(*launch);
+        return;
+    }
     std::vector<Piece>& pieces = m_pieces[stretch.data()];
     if (pieces.empty()) pieces = cut(stretch);
     if (pieces.empty()) // no times of these steps yet

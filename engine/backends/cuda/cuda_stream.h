@@ -90,7 +90,7 @@ private:
     void issueWait(const std::shared_ptr<Mark>& mark);
     template <class Issue>
     bool guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                 double expectedNs, Issue&& issue);
+                 double expectedNs, Issue&& issue, const Launch* call = nullptr);
     void stayClose(double nextNs);
     void waitForFirst();
     void dropPassed();
@@ -102,6 +102,7 @@ private:
     cudaStream_t m_stream = nullptr;
     std::unique_ptr<Timeline> m_timeline;
     std::unique_ptr<LaunchQueue> m_queue; ///< of a compute stream
+    std::shared_ptr<RankCalls> m_calls;   ///< of a stream for calls over ranks
     std::unique_ptr<StreamCopies> m_copies;
     std::unique_ptr<StagingRing> m_ring;
 

@@ -10,6 +10,8 @@
 
 namespace twb::cuda {
 
+class RankCalls;
+
 /// Shared by the streams of one GPU.
 struct GpuResources {
     std::shared_ptr<Gpu> gpu;
@@ -17,6 +19,7 @@ struct GpuResources {
     std::shared_ptr<Allocator> pinned;
     std::shared_ptr<BlasHandles> blas;
     std::shared_ptr<ChainRunner> chains; ///< null: ops are launched one by one
+    std::shared_ptr<RankCalls> calls;    ///< null: no calls over ranks
     int multiprocessors = 0;
 };
 

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "backends/device_map.h"
+#include "graph/graph.h"
+
+#include <string>
+#include <vector>
+
+namespace twb {
+
+class RankDevice;
+
+/// Whether the device makes calls over ranks itself, in streams of its own (RankDevice).
+bool makesCalls(const DeviceMap& devices, Device device);
+
+/// The GPUs of a graph that make the calls over ranks themselves, as long as the object lives.
+class JoinedDevices {
+public:
+    /// Lets each GPU on which the graph has a lane join those of the other ranks, if the world has other
+    /// ranks or the lane has calls over ranks. A GPU that cannot join on one rank joins on none. All ranks
+    /// must call it together, with the same graph, before the graph is analysed.
+    JoinedDevices(const Graph& graph, const DeviceMap& devices);
+    ~JoinedDevices();
+    JoinedDevices(const JoinedDevices&) = delete;
+    JoinedDevices& operator=(const JoinedDevices&) = delete;
+
+    /// Why calls go through the cpu: "cuda:0 makes no calls over ranks: NCCL not found (libnccl.so.2) on rank
+    /// 2; its tensors are copied to the cpu for them".
+    const std::vector<std::string>& remarks() const noexcept { return m_remarks; }
+
+private:
+    std::string tryToJoin(RankDevice* device, World& world);
+
+    const DeviceMap m_devices; ///< keeps the backends and the world alive
+    std::vector<RankDevice*> m_joined;
+    std::vector<std::string> m_remarks;
+};
+
+} // namespace twb
