@@ -32,7 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLost = 255; ///< the exit code of ssh if it has no connection
+constexpr int kLost = 255;   ///< the exit code of ssh if it has no connection
+constexpr int kKilled = 137; ///< of a shell for a program that was killed: 128 + SIGKILL
 
 /// One argument of a shell.
 std::string shellWord(const std::string& text) {
@@ -220,6 +221,11 @@ public:
         fetch("report.json", m_run.report);
         fetch("trace.json", m_run.trace);
         remove();
+        if (exit == kKilled)
+            throw Error(ErrorCode::failed,
+                        fmt::format("the run on {0} was killed: {0} has too little memory, was restarted, or "
+                                    "somebody ended it. Give the same command again to start it anew",
+                                    m_place.host));
         if (exit == static_cast<int>(ExitCode::fine))
             printMessage(fmt::format("measured on {}", m_place.host));
         return static_cast<ExitCode>(exit);
@@ -333,11 +339,12 @@ private:
 
     /// Shows what the run prints. Its exit code, or kLost.
     int follow(Interrupts& interrupts) const {
-        Command command(ssh(),
-                        fmt::format("cd {} || exit 1\np=$(cat pid)\ntail -n +1 -f -s 0.2 --pid=$p err >&2 &\n"
-                                    "tail -n +1 -f -s 0.2 --pid=$p out\nwait\nexit $(cat exit)\n",
-                                    shellWord(m_folder)),
-                        false);
+        Command command(
+            ssh(),
+            fmt::format("cd {} || exit 1\np=$(cat pid)\ntail -n +1 -f -s 0.2 --pid=$p err >&2 &\n"
+                        "tail -n +1 -f -s 0.2 --pid=$p out\nwait\nexit $(cat exit 2>/dev/null || echo {})\n",
+                        shellWord(m_folder), kKilled),
+            false);
         for (;;) {
             const auto event = interrupts.wait(100);
             if (const auto exit = command.poll()) return *exit;

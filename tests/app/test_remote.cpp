@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <csignal>
+#include <random>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,15 +62,30 @@ public:
     QString command() const { return "ssh -F " + file("ssh_config"); }
     QString folder() const { return file("there"); } ///< on the host
     QStringList runs() const { return QDir(folder()).entryList(QDir::Dirs | QDir::NoDotAndDotDot); }
-    /// Ends all connections, but not the runs.
-    void cut() const {
+    /// Ends all connections, but not the runs, or sends them another signal.
+    void cut(int signal = SIGKILL) const {
         for (const QString& pid : QDir("/proc").entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
             QFile stat("/proc/" + pid + "/stat");
             if (!pid[0].isDigit() || !stat.open(QIODevice::ReadOnly)) continue;
             const QByteArray text = stat.readAll();
             const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
-            if (fields.value(1).toLongLong() == m_sshd.processId()) ::kill(pid.toInt(), SIGKILL);
+            if (fields.value(1).toLongLong() == m_sshd.processId()) ::kill(pid.toInt(), signal);
         }
+    }
+
+    /// The programs of runs there.
+    std::vector<pid_t> processes() const {
+        std::vector<pid_t> out;
+        for (const QString& pid : QDir("/proc").entryList(QDir::Dirs | QDir::NoDotAndDotDot))
+            if (pid[0].isDigit() &&
+                QFile::symLinkTarget("/proc/" + pid + "/cwd").startsWith(folder() + "/") &&
+                QFile::symLinkTarget("/proc/" + pid + "/exe").endsWith("/twb"))
+                out.push_back(pid.toInt());
+        return out;
+    }
+    /// Kills the program of each run or, with its shell, its whole session.
+    void killRuns(bool withSession) const {
+        for (const pid_t pid : processes()) ::kill(withSession ? -::getsid(pid) : pid, SIGKILL);
     }
 
 private:
@@ -207,6 +223,90 @@ private Q_SLOTS:
         QCOMPARE(twb.json("r.json").at("iterations"), 300);
         QCOMPARE(twb.json("r.json").at("host"), "there");
         QCOMPARE(m_host->runs(), QStringList());
+    }
+
+    /// The connection, this program or the run there ends at a random moment, also while the project is
+    /// copied. TWB_RANK_ROUNDS=20 for a thorough test.
+    void nothingIsLostByAKill() {
+        enum class Victim { connection, here, runThere, sessionThere };
+        const int set = qEnvironmentVariableIntValue("TWB_RANK_ROUNDS");
+        const int rounds = set > 0 ? set : 4;
+        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
+        int hits = 0;
+        for (int round = 0; round < rounds; ++round) {
+            const auto victim = static_cast<Victim>(round % 4);
+            const int delay = static_cast<int>(random() % 1500);
+            const QByteArray what =
+                "victim " + QByteArray::number(round % 4) + " after " + QByteArray::number(delay) + " ms: ";
+            const Program twb;
+            twb.save("g.twb", longGraph());
+            QProcess process;
+            start(process, twb, longRun(m_on, "300"));
+            const bool isThere = victim == Victim::runThere || victim == Victim::sessionThere;
+            if (isThere) QVERIFY(isStarted());
+            QTest::qWait(delay);
+            QElapsedTimer timer;
+            timer.start();
+            if (victim == Victim::connection) m_host->cut();
+            if (victim == Victim::here) process.kill();
+            if (isThere) m_host->killRuns(victim == Victim::sessionThere);
+            const Ended ended = Program::wait(process, 20000);
+            const bool hasFinished = ended.exit == 0 && twb.exists("r.json"); // just before the kill
+            QVERIFY2(timer.elapsed() < 5000, what + QByteArray::number(timer.elapsed()));
+            if (!hasFinished && victim == Victim::connection)
+                QVERIFY2(ended.err.contains("the connection to there was lost") ||
+                             ended.err.contains("cannot reach there by ssh") ||
+                             ended.err.contains("cannot copy"),
+                         what + ended.err.toUtf8());
+            if (!hasFinished && isThere) {
+                QCOMPARE(ended.exit, 1);
+                QVERIFY2(ended.err.contains("the run on there was killed"), what + ended.err.toUtf8());
+                QCOMPARE(m_host->runs(), QStringList());
+            }
+            hits += hasFinished ? 0 : 1;
+            // The same command ends it, whatever has been done already.
+            if (!hasFinished) {
+                const Ended again = twb.run(longRun(m_on, "300"), 120000);
+                QVERIFY2(again.exit == 0, what + again.err.toUtf8());
+            }
+            QCOMPARE(twb.json("r.json").at("iterations"), 300);
+            QCOMPARE(twb.json("r.json").at("host"), "there");
+            QTRY_COMPARE_WITH_TIMEOUT(m_host->runs(), QStringList(), 5000);
+            QTRY_VERIFY_WITH_TIMEOUT(m_host->processes().empty(), 5000);
+        }
+        QVERIFY2(2 * hits >= rounds, qPrintable(QString::number(hits))); // the others had just finished
+    }
+
+    /// The other end of the connection is stopped, as one behind a router that has forgotten it.
+    void aConnectionThatDoesNotAnswerIsLost() {
+        const int rounds = std::max(1, qEnvironmentVariableIntValue("TWB_RANK_ROUNDS"));
+        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
+        for (int round = 0; round < rounds; ++round) {
+            const Program twb;
+            twb.save("g.twb", smallGraph());
+            QProcess process;
+            start(process, twb, longRun(m_on, "100000000"));
+            QVERIFY(isStarted());
+            QTest::qWait(static_cast<int>(random() % 1000));
+            QElapsedTimer timer;
+            timer.start();
+            m_host->cut(SIGSTOP);
+            const Ended lost = Program::wait(process, 40000);
+            m_host->cut(); // it would go on, once it is continued
+            QVERIFY2(timer.elapsed() < 25000, qPrintable(QString::number(timer.elapsed())));
+            QCOMPARE(lost.exit, 1);
+            QVERIFY2(lost.err.contains("the connection to there was lost; the run goes on there"),
+                     qPrintable(lost.err));
+            // The run is still there.
+            start(process, twb, longRun(m_on, "100000000"));
+            QTest::qWait(2000);
+            QCOMPARE(m_host->processes().size(), 1U);
+            ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+            const Ended again = Program::wait(process, 20000);
+            QCOMPARE(again.exit, 130);
+            QVERIFY2(again.err.contains("there has this run already"), qPrintable(again.err));
+            QCOMPARE(m_host->runs(), QStringList());
+        }
     }
 
     void whatIsMissingIsNamed() {
