@@ -9,12 +9,13 @@
 #include "support/op_runner.h"
 #include "support/ranks.h"
 #include "support/test_main.h"
-#include "training/training.h"
+#include "training/normalized_network.h"
+#include "training/trainer.h"
 
 #include <QObject>
 
+#include <cmath>
 #include <map>
-#include <set>
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>
@@ -54,6 +55,7 @@ std::vector<std::shared_ptr<Backend>> gpusFor(int ranks, const fake::Nccl& nccl)
 DeviceMap mapOf(const std::shared_ptr<Backend>& gpu, const std::shared_ptr<World>& world) {
     DeviceMap map;
     map.set(Device::cuda(0), gpu, true);
+    map.set(gpu->info().device, gpu, true); // its tensors name it so
     map.setWorld(world);
     return map;
 }
@@ -255,6 +257,55 @@ private Q_SLOTS:
         QCOMPARE(errors, std::vector<std::string>(2));
     }
 
+    /// Also with synchronized statistics, which are calls over ranks in the middle of both passes.
+    void aTrainingIsThatOfOneProcess() {
+        constexpr std::int64_t steps = 12;
+        constexpr int ranks = 3;
+        const auto gpus = gpusFor(ranks, working());
+        const Problem problem = normalizedNetwork(50, 10, {}, "cuda:0");
+        const auto trained = [&](const DeviceMap& map) {
+            TrainerOptions options;
+            options.syncBatchNorm = true;
+            Trainer trainer(problem.graph, map, problem.files, options);
+            while (trainer.place().steps < steps) {
+                (void)trainer.run(steps - trainer.place().steps);
+                trainer.compareParameters();
+            }
+            std::map<std::string, Values> out;
+            for (const auto& [name, tensor] : trainer.parameters()) out[name] = valuesOf(tensor);
+            return out;
+        };
+        const auto alone = trained(simulatedMap());
+        std::vector<std::map<std::string, Values>> got(ranks);
+        const auto errors = onRanks(ranks, [&](const std::shared_ptr<World>& world) {
+            const auto rank = static_cast<std::size_t>(world->rank());
+            const DeviceMap map = mapOf(gpus[rank], world);
+            const JoinedDevices joined(problem.graph, map);
+            got[rank] = trained(map);
+            world->run({});
+        });
+        for (const std::string& error : errors) QVERIFY2(error.empty(), error.c_str());
+        double far = 0;
+        for (const auto& one : got) {
+            QCOMPARE(one.size(), alone.size());
+            for (const auto& [name, values] : alone)
+                for (std::size_t i = 0; i < values.size(); ++i)
+                    far = std::max(far, std::abs(values[i] - one.at(name)[i]));
+        }
+        QVERIFY2(far <= 1e-12, qPrintable(QString::number(far)));
+        QCOMPARE(fake::ncclMistakes(), std::vector<std::string>());
+        // One group for all gradients, and a call for each BatchNormalization in the forward pass. In the
+        // backward pass, the first needs none: its input is data.
+        const auto calls = fake::ncclCalls(0);
+        const auto count = [&](const char* start) {
+            return std::ranges::count_if(calls,
+                                         [&](const std::string& call) { return call.starts_with(start); });
+        };
+        QCOMPARE(count("GroupEnd of 6"), steps);
+        QCOMPARE(count("AllGather"), 2 * steps);
+        QCOMPARE(count("ReduceScatter"), steps);
+    }
+
     void anErrorOfNcclIsASentence() {
         fake::Nccl nccl = working();
         nccl.failingRank = 1;
@@ -283,6 +334,35 @@ private Q_SLOTS:
                      std::string::npos,
                  errors[0].c_str());
         QVERIFY2(errors[1].find("rank 0 failed: ") != std::string::npos, errors[1].c_str());
+        for (const int rank : {0, 1}) QCOMPARE(fake::ncclCalls(rank).back(), std::string("Abort"));
+        QCOMPARE(fake::ncclMistakes(), std::vector<std::string>());
+        QCOMPARE(fake::liveCommunicators(), 0);
+    }
+
+    /// A step of one rank fails, so that it does not make the call for which the other waits on its GPU.
+    void aFailureElsewhereEndsTheCallsOfTheOthers() {
+        const auto gpus = gpusFor(2, working());
+        GraphMaker g;
+        const auto file = [&](const char* name) {
+            return g.node("File", name, "cuda:0", {{"path", std::string(name) + ".npy"}});
+        };
+        const NodeId ratio = g.node("Div", "ratio", "cuda:0", {}, {file("x"), file("y")});
+        g.node("Probe", "seen", "cuda:0", {}, {g.node("AllReduce", "sum", "cuda:0", {}, {ratio})});
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            const auto rank = static_cast<std::size_t>(world->rank());
+            const auto files = std::make_shared<MemoryFiles>();
+            files->put("x.npy", tensorOf(DType::i64, {2}, {6, 8}));
+            files->put("y.npy", tensorOf(DType::i64, {2}, {3, rank == 1 ? 0.0 : 2.0}));
+            const DeviceMap map = mapOf(gpus[rank], world);
+            const JoinedDevices joined(g.graph(), map);
+            const RunResult result = runToEnd(planOf(g.graph(), map, {}, files), {});
+            if (result.status != RunStatus::finished)
+                throw Error(ErrorCode::failed, result.errors.at(0).message);
+        });
+        QVERIFY2(errors[1].find("\"ratio\"") != std::string::npos, errors[1].c_str());
+        QVERIFY2(errors[0].find("rank 1 failed: ") != std::string::npos &&
+                     errors[0].find("\"ratio\"") != std::string::npos,
+                 errors[0].c_str());
         for (const int rank : {0, 1}) QCOMPARE(fake::ncclCalls(rank).back(), std::string("Abort"));
         QCOMPARE(fake::ncclMistakes(), std::vector<std::string>());
         QCOMPARE(fake::liveCommunicators(), 0);
