@@ -2,7 +2,9 @@
 #include "app/near_matches.h"
 #include "app/terminal.h"
 #include "core/text_table.h"
+#include "formats/op_help.h"
 #include "ops/op_table.h"
+#include "ops/schema.h"
 #include "profile/report.h"
 
 #include <fmt/format.h>
@@ -21,34 +23,6 @@ struct OpsOptions {
     std::string op;
     bool json = false;
 };
-
-std::string_view name(AttributeType type) {
-    switch (type) {
-    case AttributeType::flag:
-        return "flag";
-    case AttributeType::integer:
-        return "integer";
-    case AttributeType::number:
-        return "number";
-    case AttributeType::text:
-        return "text";
-    case AttributeType::texts:
-        return "texts";
-    case AttributeType::enumeration:
-        return "choice";
-    case AttributeType::integers:
-        return "integers";
-    case AttributeType::numbers:
-        return "numbers";
-    case AttributeType::dtype:
-        return "dtype";
-    case AttributeType::shape:
-        return "shape";
-    case AttributeType::file:
-        return "file";
-    }
-    return {};
-}
 
 std::string_view name(OpRole role) {
     switch (role) {
@@ -70,13 +44,6 @@ std::string_view name(OpRole role) {
     return {};
 }
 
-std::vector<std::string> namesOf(DTypeSet types) {
-    std::vector<std::string> out;
-    for (const DType dtype : kAllDTypes)
-        if (types.contains(dtype)) out.emplace_back(name(dtype));
-    return out;
-}
-
 Json portsOf(const std::vector<PortSpec>& ports) {
     Json out = Json::array();
     for (const PortSpec& port : ports)
@@ -90,6 +57,7 @@ Json portsOf(const std::vector<PortSpec>& ports) {
 }
 
 Json toJson(const Op& op) {
+    const OpHelp help = helpOf(op);
     Json attributes = Json::array();
     for (const AttributeSpec& spec : op.attributes) {
         Json row{{"name", spec.name}, {"type", name(spec.type)}, {"required", spec.required}};
@@ -107,24 +75,15 @@ Json toJson(const Op& op) {
             {"role", name(op.role)},
             {"doc", op.doc},
             {"formula", op.formula},
+            {"shapes", op.shapes},
+            {"onnx_versions", help.onnxVersions},
+            {"pytorch", help.torch},
+            {"example", help.example},
             {"elementwise", op.elementwise},
             {"inputs", portsOf(op.inputs)},
             {"outputs", portsOf(op.outputs)},
             {"attributes", std::move(attributes)},
             {"tolerance", {{"rtol", op.tolerance.rtol}, {"atol", op.tolerance.atol}}}};
-}
-
-std::string portText(const PortSpec& port) {
-    std::string out = port.argument.empty() ? port.name : port.argument;
-    if (port.variadic) out += "…";
-    return port.optional ? '[' + out + ']' : out;
-}
-
-/// "(input, mat1, mat2)"
-std::string signature(const Op& op) {
-    std::vector<std::string> ports;
-    for (const PortSpec& port : op.inputs) ports.push_back(portText(port));
-    return fmt::format("({})", fmt::join(ports, ", "));
 }
 
 /// The origin of an op: "ONNX 13", "ai.onnx.ml 1".
@@ -139,7 +98,7 @@ void printTable(std::span<const Op> ops) {
     std::vector<std::string> headings;
     for (const Op& op : ops) {
         headings.push_back(op.category);
-        table.add({op.name, signature(op), origin(op), op.doc});
+        table.add({op.name, signatureOf(op), origin(op), op.doc});
     }
     const std::string text = table.toString();
     std::string out;
@@ -153,48 +112,34 @@ void printTable(std::span<const Op> ops) {
     printResult(out);
 }
 
-void addPorts(TextTable& table, const char* kind, const std::vector<PortSpec>& ports) {
-    for (const PortSpec& port : ports) {
-        std::string note = port.optional ? "optional" : port.variadic ? "one or more" : "";
-        if (port.hostValue) note += note.empty() ? "read on the host" : ", read on the host";
-        table.add({kind, portText(port), fmt::format("{}", fmt::join(namesOf(port.types), " ")), note});
-    }
-}
-
-std::string detailOf(const AttributeSpec& spec) {
-    std::string out = spec.doc;
-    if (!spec.choices.empty()) out += fmt::format(" ({})", fmt::join(spec.choices, ", "));
-    if (spec.minimum && spec.maximum)
-        out += fmt::format(" ({} to {})", *spec.minimum, *spec.maximum);
-    else if (spec.minimum)
-        out += fmt::format(" (at least {})", *spec.minimum);
-    else if (spec.maximum)
-        out += fmt::format(" (at most {})", *spec.maximum);
-    return out;
+void addPorts(TextTable& table, const char* kind, const std::vector<OpHelp::Port>& ports) {
+    for (const OpHelp::Port& port : ports)
+        table.add({kind, port.name, port.argument, port.dtypes, port.note});
 }
 
 void printDetails(const Op& op) {
-    std::string out = fmt::format("{}{}: {}\n", op.name, signature(op), op.doc);
-    if (!op.formula.empty()) out += "  " + op.formula + '\n';
-    out += fmt::format("  {}, {}{}\n\n", op.category,
-                       op.opset == 0       ? "not an ONNX op"
-                       : op.domain.empty() ? fmt::format("as in ONNX opset {}", op.opset)
-                                           : fmt::format("as in {} of ONNX", origin(op)),
-                       op.elementwise ? ", elementwise" : "");
-    TextTable ports({left, left, left, left}, 2);
-    addPorts(ports, "input", op.inputs);
-    addPorts(ports, "output", op.outputs);
+    const OpHelp help = helpOf(op);
+    std::string out = fmt::format("{}{}: {}\n", op.name, signatureOf(op), help.doc);
+    for (const std::string& line : {help.formula, help.shapes})
+        if (!line.empty()) out += "  " + line + '\n';
+    out += fmt::format(
+        "  {}, {}{}{}\n", op.category, help.onnx,
+        help.onnxVersions.size() > 1 ? fmt::format(" (versions {})", fmt::join(help.onnxVersions, ", ")) : "",
+        op.elementwise ? ", elementwise" : "");
+    if (!help.torch.empty()) out += fmt::format("  PyTorch: {}\n", help.torch);
+    if (!help.gradient.empty()) out += fmt::format("  {}\n", help.gradient);
+    out += '\n';
+    TextTable ports({left, left, left, left, left}, 2);
+    addPorts(ports, "input", help.inputs);
+    addPorts(ports, "output", help.outputs);
     out += ports.toString();
-    if (!op.attributes.empty()) {
+    if (!help.attributes.empty()) {
         TextTable attributes({left, left, left, left}, 2);
-        for (const AttributeSpec& spec : op.attributes)
-            attributes.add({spec.name, std::string(name(spec.type)),
-                            spec.required       ? "required"
-                            : spec.defaultValue ? "= " + toString(*spec.defaultValue)
-                                                : "",
-                            detailOf(spec)});
+        for (const OpHelp::Attribute& row : help.attributes)
+            attributes.add({row.name, row.type, row.value, row.doc});
         out += "\n" + attributes.toString();
     }
+    out += fmt::format("\n  Example: {}\n", help.example);
     printResult(out);
 }
 

@@ -161,6 +161,13 @@ void MainWindow::buildViewMenu() {
 void MainWindow::buildHelpMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Help"));
     twb::addAction(menu, tr("&Manual"), QKeySequence(QStringLiteral("F1")), [this] { showManual(); });
+    needSelection(twb::addAction(menu, tr("Help for the selected &op"),
+                                 QKeySequence(QStringLiteral("Alt+F1")),
+                                 [this] {
+                                     m_inspector->show();
+                                     m_inspector->openHelp();
+                                 }),
+                  m_document);
     twb::addAction(menu, tr("&Keys…"), QKeySequence(QStringLiteral("Ctrl+Shift+K")),
                    [this] { editSettings(SettingsPage::shortcuts); });
     menu.addAction(m_view->legend());

@@ -24,7 +24,10 @@ struct Composite {
     Fragment fragment;
 };
 const std::vector<Composite>& composites();
-/// Null if there is no such composite.
+/// The example of an op ("Conv example"): its node, after a source for each operand, as Op::example describes
+/// them. It runs wherever it is put. Null if the op has none.
+const Composite* exampleOf(std::string_view op) noexcept;
+/// Also finds examples. Null if there is no such composite.
 const Composite* findComposite(std::string_view name) noexcept;
 
 } // namespace twb

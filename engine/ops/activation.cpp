@@ -2,6 +2,7 @@
 #include "ops/activation_functions.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 #include "ops/unary_kernels.h"
@@ -328,6 +329,7 @@ void addExponentialUnits(std::vector<Op>& table) {
     gated.inputs = {port("A", "gate", kFloats, "T"), port("B", "value", kFloats, "T")};
     gated.outputs = {port("Y", "", kFloats, "T")};
     gated.attributes = {numberAttribute("alpha", 1, "Steepness of the sigmoid")};
+    gated.shapes = "A, B and Y have the same shape";
     gated.inPlace = {0, 1};
     gated.tolerance = {1e-6, 1e-6};
     gated.infer = inferSwiGlu;
@@ -380,6 +382,7 @@ void addActivations(std::vector<Op>& table) {
     };
     reluGrad.inputs = {port("dY", "grad_out", kFloats, "T"), port("Y", "result", kFloats, "T")};
     reluGrad.outputs = {port("dX", "", kFloats, "T")};
+    reluGrad.shapes = "dY, Y and dX have the same shape";
     reluGrad.elementwise = true;
     reluGrad.channelsLast = ChannelsLast::pointwise;
     reluGrad.inPlace = {0, 1};
@@ -415,6 +418,11 @@ void addActivations(std::vector<Op>& table) {
 
     addRectifiers(table);
     addExponentialUnits(table);
+
+    describe(table, "PRelu", "slope broadcasts to X; Y has the shape of X",
+             {operand({3, 4}), operand({4}, {0.1, 0.2, 0.3, 0.4})});
+    describe(table, "Clip", "min and max are scalars; output has the shape of input", {},
+             {{"min", -1.0}, {"max", 1.0}});
 }
 
 } // namespace twb

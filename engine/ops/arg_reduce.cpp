@@ -1,4 +1,5 @@
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/reduction_rules.h"
 #include "ops/schema.h"
@@ -67,6 +68,11 @@ void addArgReductions(std::vector<Op>& table) {
     table.push_back(makeArg("ArgMin",
                             "Index of the smallest element along an axis; NaN counts as the smallest",
                             "Y = argmin X", viaFloat<argKernel<false>>));
+
+    describe(table, "ArgMax", "data → reduced: the axis has size 1, or is removed without keepdims", {},
+             {{"axis", std::int64_t{1}}});
+    describe(table, "ArgMin", "data → reduced: the axis has size 1, or is removed without keepdims", {},
+             {{"axis", std::int64_t{1}}});
 }
 
 } // namespace twb

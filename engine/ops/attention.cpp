@@ -5,6 +5,7 @@
 #include "ops/attention_heads.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
@@ -539,6 +540,11 @@ void addAttention(std::vector<Op>& table) {
     attention.kernel = viaFloat<attentionKernel>;
     attention.gradient = [](GradientContext& g) { differentiate(g, attentionOf); };
     table.push_back(std::move(attention));
+
+    describe(table, "Attention",
+             "Q [n, heads, t, d] · K [n, heads, s, d] · V [n, heads, s, v] → Y [n, heads, t, v]; or [n, t, "
+             "heads · d] with q_num_heads and kv_num_heads",
+             {operand({1, 2, 3, 4}), operand({1, 2, 3, 4}), operand({1, 2, 3, 4})}, {{"is_causal", true}});
 }
 
 } // namespace twb

@@ -1,5 +1,6 @@
 #include "core/tensor_files.h"
 #include "ops/batch_rows.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/philox.h"
 #include "ops/schema.h"
@@ -253,6 +254,9 @@ void addBatches(std::vector<Op>& table) {
     };
     op.kernel = batchesKernel;
     table.push_back(std::move(op));
+
+    describeOnly(table, "Batches", "→ data [batch_size, …], labels [batch_size]", "needs a file of samples")
+        .formula = "data = rows batch_size · i and following of the file";
 }
 
 } // namespace twb

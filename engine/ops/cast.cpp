@@ -5,6 +5,7 @@
 #include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/schema.h"
@@ -237,6 +238,12 @@ void addCast(std::vector<Op>& table) {
     bits.noGradient = "reads the bits of its input as another dtype";
     bits.kernel = bitCastKernel;
     table.push_back(std::move(bits));
+
+    describe(table, "Cast", "output has the shape of input", {}, {{"to", std::string("i32")}});
+    describe(table, "CastLike", "output has the shape of input",
+             {operand({3, 4}), operand(Shape{}, {0}, DType::i64)});
+    describe(table, "BitCast", "output has the shape of input; both dtypes have as many bits").formula =
+        "The bits of X, read as another dtype";
 }
 
 } // namespace twb

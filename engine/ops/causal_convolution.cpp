@@ -4,6 +4,7 @@
 #include "ops/attention_heads.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -121,6 +122,10 @@ void addCausalConvolution(std::vector<Op>& table) {
     op.kernel = viaFloat<causalConvolutionKernel>;
     op.gradient = [](GradientContext& g) { differentiate(g, causalConvolutionOf); };
     table.push_back(std::move(op));
+
+    describe(table, "CausalConvWithState",
+             "input [n, c, t] · weight [c, 1, k] · bias [c] · past_state [n, c, k − 1] → output [n, c, t]",
+             {operand({1, 2, 6}), operand({2, 1, 3})});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "ops/collectives.h"
 
 #include "backends/cpu/dense_input.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/schema.h"
@@ -342,6 +343,14 @@ void addCollectives(std::vector<Op>& table) {
     table.push_back(makeCollective(CollectiveKind::barrier,
                                    "Passes its tensor on when all ranks have reached this node", "Y = X",
                                    kAll, barrierKernel, passGradient));
+
+    describe(table, "AllReduce", "Each output has the shape of its input");
+    describe(table, "Broadcast", "Y has the shape of X");
+    describe(table, "Reduce", "Y has the shape of X");
+    describe(table, "AllGather", "X [n, …] → Y [ranks · n, …]").formula = "Y = [X of rank 0, X of rank 1, …]";
+    describe(table, "ReduceScatter", "X [ranks · n, …] → Y [n, …]").formula = "Y = rank r's part of Σᵣ Xᵣ";
+    describe(table, "SendReceive", "Y has the shape of X", {}, {{"target", std::int64_t{0}}});
+    describe(table, "Barrier", "Y has the shape of X");
 }
 
 } // namespace twb

@@ -4,6 +4,7 @@
 #include "backends/cpu/low_precision.h"
 #include "ops/convolution_gradient.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 #include "ops/sliding_window.h"
@@ -466,6 +467,21 @@ void addConvolutions(std::vector<Op>& table) {
     quantized.kernel = qLinearConvKernel;
     quantized.noGradient = "gives integers";
     table.push_back(std::move(quantized));
+
+    describe(table, "Conv", "X [n, c, d…] · W [m, c / group, k…] · B [m] → Y [n, m, e…]",
+             {operand({1, 3, 8, 8}), operand({4, 3, 3, 3}), operand({4})}, {{"pads", Integers{1, 1, 1, 1}}});
+    describe(table, "ConvTranspose", "X [n, c, d…] · W [c, m / group, k…] · B [m] → Y [n, m, e…]",
+             {operand({1, 3, 4, 4}), operand({3, 2, 2, 2})}, {{"strides", Integers{2, 2}}});
+    describe(table, "ConvWeightGrad", "dY [n, m, e…] · X [n, c, d…] → dW [m, c / group, kernel_shape…]",
+             {operand({1, 4, 6, 6}), operand({1, 3, 8, 8})}, {{"kernel_shape", Integers{3, 3}}});
+    describe(table, "ConvInteger", "x [n, c, d…] · w [m, c / group, k…] → y [n, m, e…]",
+             {operand({1, 1, 4, 4}), operand({1, 1, 2, 2})});
+    describe(table, "QLinearConv",
+             "x [n, c, d…] · w [m, c / group, k…] → y [n, m, e…]; scales and zero points are scalars, those "
+             "of w also [m]",
+             {operand({1, 1, 4, 4}, {}, DType::u8), operand(Shape{}, {0.5}), operand(Shape{}, {0}, DType::u8),
+              operand({1, 1, 2, 2}, {}, DType::u8), operand(Shape{}, {0.5}), operand(Shape{}, {1}, DType::u8),
+              operand(Shape{}, {0.5}), operand(Shape{}, {0}, DType::u8)});
 }
 
 } // namespace twb

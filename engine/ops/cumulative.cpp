@@ -2,6 +2,7 @@
 #include "backends/cpu/strided.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/host_number.h"
 #include "ops/reduction_rules.h"
@@ -151,6 +152,9 @@ void addCumulative(std::vector<Op>& table) {
                                 viaFloat<cumulativeKernel<Products>>);
     product.gradient = cumProdGradient;
     table.push_back(std::move(product));
+
+    describe(table, "CumSum", "y has the shape of x", {}, {{"axis", std::int64_t{1}}});
+    describe(table, "CumProd", "y has the shape of x", {}, {{"axis", std::int64_t{1}}});
 }
 
 } // namespace twb

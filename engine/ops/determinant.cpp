@@ -3,6 +3,7 @@
 #include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/elimination.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -97,6 +98,8 @@ void addDeterminant(std::vector<Op>& table) {
     op.kernel = viaFloat<detKernel>;
     op.gradient = detGradient;
     table.push_back(std::move(op));
+
+    describe(table, "Det", "X […, m, m] → Y […]", {operand({3, 3})});
 }
 
 } // namespace twb

@@ -1,5 +1,6 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/host_number.h"
@@ -91,6 +92,8 @@ void addDropout(std::vector<Op>& table) {
     op.infer = inferDropout;
     op.gradient = dropoutGradient;
     table.push_back(std::move(op));
+
+    describe(table, "Dropout", "output and mask have the shape of data", {}, {{"training_mode", true}});
 }
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "ops/composition.h"
 #include "ops/dispatch.h"
 #include "ops/einsum_terms.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
 #include "ops/reduction_rules.h"
@@ -217,6 +218,9 @@ void addEinsum(std::vector<Op>& table) {
     op.kernel = viaFloat<einsumKernel>;
     op.gradient = einsumGradient;
     table.push_back(std::move(op));
+
+    describe(table, "Einsum", "Axes with the same letter have the same size",
+             {operand({2, 3}), operand({3, 4})}, {{"equation", std::string("ij, jk -> ik")}});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/image_between.h"
 #include "ops/sampled.h"
@@ -345,6 +346,15 @@ void addFolding(std::vector<Op>& table) {
     deform.kernel = viaFloat<deformConvKernel>;
     deform.gradient = [](GradientContext& g) { differentiate(g, deformConvOf); };
     table.push_back(std::move(deform));
+
+    describe(table, "DeformConv",
+             "X [n, c, h, w] · W [m, c / group, kh, kw] · offset [n, offset_group · 2 · kh · kw, eh, ew] → Y "
+             "[n, m, eh, ew]",
+             {operand({1, 1, 4, 4}), operand({1, 1, 2, 2}), operand({1, 8, 3, 3})});
+    describe(table, "Col2Im", "input [n, c · Π block_shape, blocks] → output [n, c, image_shape…]",
+             {operand({1, 4, 4})},
+             {{"image_shape", Integers{4, 4}}, {"block_shape", Integers{2, 2}}, {"strides", Integers{2, 2}}})
+        .formula = "output = Σ of the blocks that cover an element";
 }
 
 } // namespace twb

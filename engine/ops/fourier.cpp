@@ -2,6 +2,7 @@
 #include "ops/cast.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/fourier_plan.h"
 #include "ops/host_number.h"
@@ -369,6 +370,10 @@ void addFourier(std::vector<Op>& table) {
     stft.kernel = viaFloat<stftKernel>;
     stft.gradient = [](GradientContext& g) { differentiate(g, stftOf); };
     table.push_back(std::move(stft));
+
+    describe(table, "DFT", "input [n, d…, 1], or 2 if complex → output [n, d…, 2]", {operand({1, 8, 1})});
+    describe(table, "STFT", "signal [n, t, 1] · window [frame_length] → output [n, frames, bins, 2]",
+             {operand({1, 16, 1})}, {{"frame_step", std::int64_t{4}}, {"frame_length", std::int64_t{8}}});
 }
 
 } // namespace twb

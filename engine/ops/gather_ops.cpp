@@ -1,4 +1,5 @@
 #include "ops/composition.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
@@ -235,6 +236,13 @@ void addGatherOps(std::vector<Op>& table) {
     nd.kernel = gatherNDKernel;
     nd.gradient = gatherNDGradient;
     table.push_back(std::move(nd));
+
+    describe(table, "Gather", "data [d₀, …] · indices [i…] → output, with [i…] in place of axis",
+             {operand({3, 4}), operand({2}, {0, 2}, DType::i64)});
+    describe(table, "GatherElements", "indices has the rank of data; output has the shape of indices",
+             {operand({3, 4}), operand({1, 4}, {0, 1, 2, 0}, DType::i64)});
+    describe(table, "GatherND", "data [d₀, …] · indices [i…, k] → output [i…, dₖ, …]",
+             {operand({3, 4}), operand({2, 1}, {0, 2}, DType::i64)});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/held_values.h"
 #include "ops/kernel_inputs.h"
@@ -252,6 +253,12 @@ void addGenerators(std::vector<Op>& table) {
     eye.kernel = eyeLikeKernel;
     eye.noGradient = "reads only the type of its input";
     table.push_back(std::move(eye));
+
+    describe(table, "ConstantOfShape", "input [r] → output [input₀, …, inputᵣ₋₁]", {},
+             {{"input", Integers{2, 3}}, {"value", 1.5}});
+    describe(table, "Range", "→ output [⌈(limit − start) / delta⌉]",
+             {operand(Shape{}, {1}), operand(Shape{}, {6}), operand(Shape{}, {2})});
+    describe(table, "EyeLike", "input [m, n] → output [m, n]");
 }
 
 } // namespace twb

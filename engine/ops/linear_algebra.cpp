@@ -7,6 +7,7 @@
 #include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/matmul.h"
@@ -476,6 +477,11 @@ void addLinearAlgebra(std::vector<Op>& table) {
     gemm.kernel = gemmOfAny;
     gemm.gradient = gemmGradient;
     table.push_back(std::move(gemm));
+
+    describe(table, "MatMul", "A […, m, k] · B […, k, n] → Y […, m, n]; the leading axes broadcast",
+             {operand({3, 4}), operand({4, 5})});
+    describe(table, "Gemm", "A′ [m, k] · B′ [k, n] · C broadcasts to [m, n] → Y [m, n]",
+             {operand({3, 4}), operand({4, 5}), operand({5})});
 }
 
 } // namespace twb

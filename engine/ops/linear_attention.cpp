@@ -6,6 +6,7 @@
 #include "ops/cast.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -255,6 +256,12 @@ void addLinearAttention(std::vector<Op>& table) {
     op.kernel = viaFloat<linearAttentionKernel>;
     op.gradient = [](GradientContext& g) { differentiate(g, linearAttentionOf); };
     table.push_back(std::move(op));
+
+    describe(table, "LinearAttention",
+             "query [n, t, heads · d] · key [n, t, kv_heads · d] · value [n, t, kv_heads · v] → output [n, "
+             "t, heads · v]",
+             {operand({1, 3, 4}), operand({1, 3, 4}), operand({1, 3, 4})},
+             {{"update_rule", std::string("linear")}});
 }
 
 } // namespace twb

@@ -2,6 +2,7 @@
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -113,6 +114,8 @@ void addLocalResponse(std::vector<Op>& table) {
     lrn.kernel = lrnKernel;
     lrn.gradient = lrnGradient;
     table.push_back(std::move(lrn));
+
+    describe(table, "LRN", "X [n, c, d…] → Y [n, c, d…]", {operand({1, 4, 3, 3})});
 }
 
 } // namespace twb

@@ -1,5 +1,6 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/logic_functions.h"
 #include "ops/schema.h"
@@ -57,6 +58,7 @@ Op makeLogic(std::string name, int opset, std::string doc, std::string formula, 
     Op op = makeOp(std::move(name), "Logic", opset, std::move(doc), std::move(formula));
     op.inputs = {port("A", "self", types, "T"), port("B", "other", types, "T")};
     op.outputs = {port("C", "", types, "T")};
+    op.shapes = "Elementwise: the inputs broadcast to the shape of the output";
     op.elementwise = true;
     op.channelsLast = ChannelsLast::pointwise;
     op.inPlace = {0, 1};
@@ -121,6 +123,9 @@ void addLogic(std::vector<Op>& table) {
         choiceAttribute("direction", "LEFT", {"LEFT", "RIGHT"},
                         "LEFT multiplies by powers of two; RIGHT divides by them and rounds down")};
     table.push_back(std::move(shift));
+
+    describe(table, "BitShift", "",
+             {operand({4}, {1, 2, 3, 4}, DType::u8), operand(Shape{}, {1}, DType::u8)});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/cast.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/schema.h"
@@ -325,6 +326,16 @@ void addLosses(std::vector<Op>& table) {
     entropy.outputs = {port("output", "", kFloats, "T"), optionalPort("log_prob", "", kFloats, "T")};
     table.push_back(std::move(entropy));
     table.push_back(makeSoftmaxCrossEntropyGrad());
+
+    describe(table, "NegativeLogLikelihoodLoss",
+             "input [n, classes, d…] · target [n, d…] → a scalar, or [n, d…] with reduction none",
+             {operand({3, 4}), operand({3}, {0, 1, 2}, DType::i64)});
+    describe(table, "SoftmaxCrossEntropyLoss",
+             "scores [n, classes, d…] · labels [n, d…] → a scalar, or [n, d…] with reduction none",
+             {operand({3, 4}), operand({3}, {0, 1, 2}, DType::i64)});
+    describe(table, "SoftmaxCrossEntropyGrad",
+             "dY has the loss's shape · log_prob [n, classes, d…] · labels [n, d…] → dX [n, classes, d…]",
+             {operand({}), operand({3, 4}), operand({3}, {0, 1, 2}, DType::i64)});
 }
 
 } // namespace twb

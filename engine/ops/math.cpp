@@ -1,5 +1,6 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/math_functions.h"
@@ -44,6 +45,7 @@ Op makeTest(std::string name, std::string doc, std::string formula, HostKernel k
     Op op = makeOp(std::move(name), "Logic", 20, std::move(doc), std::move(formula));
     op.inputs = {port("X", "self", kFloats)};
     op.outputs = {port("Y", "", kBool)};
+    op.shapes = "Elementwise: the output has the shape of the input";
     op.infer = inferTest;
     op.noGradient = "gives booleans";
     op.kernel = kernel;
@@ -185,6 +187,11 @@ void addMath(std::vector<Op>& table) {
     detach.torch = "{0}.detach()";
     detach.gradient = passNoGradient;
     table.push_back(std::move(detach));
+
+    describe(table, "Asin", "", {operand({5}, {-1, -0.5, 0, 0.5, 1})});
+    describe(table, "Acos", "", {operand({5}, {-1, -0.5, 0, 0.5, 1})});
+    describe(table, "Acosh", "", {operand({4}, {1, 2, 3, 4})});
+    describe(table, "Atanh", "", {operand({3}, {-0.5, 0, 0.5})});
 }
 
 } // namespace twb

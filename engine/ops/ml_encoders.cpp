@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/ml_schema.h"
@@ -153,6 +154,11 @@ void addMlEncoders(std::vector<Op>& table) {
     label.kernel = labelEncoderKernel;
     label.noGradient = "looks up labels";
     table.push_back(std::move(label));
+
+    describe(table, "OneHotEncoder", "X [x…] → Y [x…, categories]", {operand({3}, {0, 1, 2}, DType::i64)},
+             {{"cats_int64s", Integers{0, 1, 2}}});
+    describe(table, "LabelEncoder", "Y has the shape of X", {operand({4}, {1, 2, 3, 1}, DType::i64)},
+             {{"keys_int64s", Integers{1, 2, 3}}, {"values_int64s", Integers{10, 20, 30}}});
 }
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/ml_schema.h"
@@ -380,6 +381,17 @@ void addMlFeatures(std::vector<Op>& table) {
     extractor.kernel = arrayFeatureExtractorKernel;
     extractor.gradient = [](GradientContext& g) { differentiate(g, featuresOf); };
     table.push_back(std::move(extractor));
+
+    describe(table, "Binarizer", "Y has the shape of X");
+    describe(table, "Scaler", "Y has the shape of X; offset and scale have one entry, or one per feature", {},
+             {{"offset", Doubles{0.5}}, {"scale", Doubles{2.0}}});
+    describe(table, "Normalizer", "X [n, features] → Y [n, features]", {}, {{"norm", std::string("L2")}});
+    describe(table, "Imputer", "Y has the shape of X; one imputed value, or one per feature",
+             {operand({4}, {1.0, 0.0, 2.0, 0.0})}, {{"imputed_value_floats", Doubles{9.0}}});
+    describe(table, "FeatureVectorizer", "X₀ [n, a], X₁ [n, b], … → Y [n, a + b + …]",
+             {operand({3, 2}), operand({3, 1})}, {{"inputdimensions", Integers{2, 1}}});
+    describe(table, "ArrayFeatureExtractor", "X […, f] · Y [k] → Z […, k]",
+             {operand({3, 4}), operand({2}, {0, 2}, DType::i64)});
 }
 
 } // namespace twb

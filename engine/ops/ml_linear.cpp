@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/linear_scores.h"
@@ -165,6 +166,12 @@ void addMlLinear(std::vector<Op>& table) {
     classifier.kernel = linearClassifierKernel;
     classifier.gradient = [](GradientContext& g) { linearGradient(g, 1); };
     table.push_back(std::move(classifier));
+
+    describe(table, "LinearRegressor", "X [n, features] → Y [n, targets]", {operand({2, 3})},
+             {{"coefficients", Doubles{0.5, -1.0, 2.0}}});
+    describe(
+        table, "LinearClassifier", "X [n, features] → labels Y [n], scores Z [n, classes]", {operand({2, 3})},
+        {{"coefficients", Doubles{0.5, -1.0, 2.0, -0.5, 1.0, -2.0}}, {"classlabels_ints", Integers{0, 1}}});
 }
 
 } // namespace twb

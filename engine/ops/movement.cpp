@@ -1,3 +1,4 @@
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/schema.h"
@@ -34,6 +35,8 @@ void addMovement(std::vector<Op>& table) {
         return streamingCost(inputs, outputs, 0);
     };
     table.push_back(std::move(to));
+
+    describe(table, "To", "The result has the shape of self");
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/elementwise.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/n_gram_pool.h"
@@ -105,6 +106,15 @@ void addNGrams(std::vector<Op>& table) {
     op.infer = inferTfIdf;
     op.kernel = tfIdfKernel;
     table.push_back(std::move(op));
+
+    describe(table, "TfIdfVectorizer", "X [t] or [n, t] → Y [k] or [n, k]",
+             {operand({6}, {2, 3, 5, 4, 5, 6}, DType::i64)},
+             {{"min_gram_length", std::int64_t{2}},
+              {"max_gram_length", std::int64_t{2}},
+              {"ngram_counts", Integers{0, 4}},
+              {"ngram_indexes", Integers{0, 1, 2, 3, 4, 5, 6}},
+              {"pool_int64s", Integers{2, 3, 5, 4, 5, 6, 7, 8, 6, 7}}})
+        .formula = "Y[k] = count of n-gram k in X, times its weight in modes IDF and TFIDF";
 }
 
 } // namespace twb

@@ -1,4 +1,5 @@
 #include "ops/boxes.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -125,6 +126,12 @@ void addNonMaxSuppression(std::vector<Op>& table) {
     op.kernel = nonMaxSuppressionKernel;
     op.noGradient = "gives indices";
     table.push_back(std::move(op));
+
+    describe(
+        table, "NonMaxSuppression", "boxes [b, n, 4] · scores [b, c, n] → selected_indices [k, 3]",
+        {operand({1, 3, 4}, {0, 0, 1, 1, 0, 0.1, 1, 1.1, 0, 2, 1, 3}), operand({1, 1, 3}, {0.9, 0.75, 0.6})},
+        {{"max_output_boxes_per_class", std::int64_t{2}}, {"iou_threshold", 0.5}})
+        .formula = "Keeps the box of the best score, drops those with IoU > iou_threshold, and so on";
 }
 
 } // namespace twb

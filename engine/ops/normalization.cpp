@@ -5,6 +5,7 @@
 #include "ops/activation_functions.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -698,6 +699,20 @@ void addNormalizations(std::vector<Op>& table) {
     meanVariance.kernel = viaFloat<meanVarianceKernel>;
     meanVariance.gradient = meanVarianceGradient;
     table.push_back(std::move(meanVariance));
+
+    describe(table, "BatchNormalization",
+             "X [n, c, d…] · scale, B, input_mean and input_var [c] → Y [n, c, d…]",
+             {operand({2, 3, 4}), operand({3}), operand({3}), operand({3}), operand({3}, {1, 2, 0.5})});
+    describe(table, "BatchNormalizationGrad",
+             "dY and X [n, c, d…] · scale [c] → dX [n, c, d…], dscale and dB [c]",
+             {operand({2, 3, 4}), operand({2, 3, 4}), operand({3})});
+    describe(table, "InstanceNormalization", "input [n, c, d…] · scale and B [c] → output [n, c, d…]",
+             {operand({2, 3, 4}), operand({3}), operand({3})});
+    describe(table, "GroupNormalization",
+             "X [n, c, d…] · scale and bias [c] → Y [n, c, d…]; num_groups divides c",
+             {operand({1, 4, 3}), operand({4}), operand({4})}, {{"num_groups", std::int64_t{2}}});
+    describe(table, "LpNormalization", "output has the shape of input");
+    describe(table, "MeanVarianceNormalization", "Y has the shape of X", {operand({2, 2, 3, 3})});
 }
 
 } // namespace twb

@@ -107,6 +107,21 @@ struct ElementFunction {
     std::array<std::string_view, 2> parameters{};
 };
 
+/// An input of an op's example.
+struct ExampleInput {
+    Shape shape;
+    std::vector<double> values; ///< row-major, or one for all; empty: random numbers, or 0, 1, 2 … for integers
+    std::optional<DType> dtype; ///< nothing: the first of f32, i64 and bool that the port accepts
+};
+
+/// Operands with which an op runs, for its help.
+struct OpExample {
+    /// By input port; nothing: not connected. Empty: a tensor [3, 4] at each required input.
+    std::vector<std::optional<ExampleInput>> inputs;
+    Attributes attributes;
+    std::string_view none; ///< why there is no example, as the end of a sentence about the op
+};
+
 /// One entry of the op table. The palette, the inspector, `twb ops`, the validator and the tests derive from
 /// it.
 struct Op {
@@ -116,6 +131,8 @@ struct Op {
     int opset = 0;        ///< the version whose semantics it has; 0: not an ONNX op
     std::string doc;      ///< one line
     std::string formula;  ///< "Y = alpha · A′ × B′ + beta · C"; may be empty
+    std::string shapes;   ///< "A [m, k] · B [k, n] → Y [m, n]"; may be empty
+    OpExample example;
     OpRole role = OpRole::compute;
     std::vector<PortSpec> inputs;
     std::vector<PortSpec> outputs;

@@ -1,5 +1,6 @@
 #include "ops/opaque.h"
 
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -81,6 +82,8 @@ void addOpaque(std::vector<Op>& table) {
     op.kernel = refusingKernel;
     op.noGradient = "is not known to this program";
     table.push_back(std::move(op));
+
+    describeOnly(table, kName, "", "stands for an op that this program does not know");
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/cast.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -202,6 +203,15 @@ void addOptimizers(std::vector<Op>& table) {
     momentum.attributes.push_back(
         choiceAttribute("mode", "standard", {"standard", "nesterov"}, "nesterov looks one step ahead"));
     table.push_back(std::move(momentum));
+
+    describe(table, "Adagrad", "For each tensor X: its gradient G and sum H of the same shape",
+             {std::nullopt, std::nullopt, operand({4}), operand({4}), operand({4}, {0.0})});
+    describe(
+        table, "Adam", "For each tensor X: its gradient G and averages V and H of the same shape",
+        {std::nullopt, std::nullopt, operand({4}), operand({4}), operand({4}, {0.0}), operand({4}, {0.0})},
+        {{"num_outputs", std::int64_t{3}}});
+    describe(table, "Momentum", "For each tensor X: its gradient G and momentum V of the same shape",
+             {std::nullopt, std::nullopt, operand({4}), operand({4}), operand({4}, {0.0})});
 }
 
 } // namespace twb

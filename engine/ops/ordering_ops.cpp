@@ -1,4 +1,5 @@
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -311,6 +312,13 @@ void addOrderingOps(std::vector<Op>& table) {
     };
     unique.kernel = uniqueKernel;
     table.push_back(std::move(unique));
+
+    describe(table, "TopK", "X […, n] → Values and Indices […, K]", {operand({3, 4})},
+             {{"K", std::int64_t{2}}})
+        .formula = "Values = the K largest of X; Indices = their places";
+    describe(table, "Unique", "Y and counts [u], inverse_indices [n]; u is known only at run time",
+             {operand({6}, {2, 1, 1, 3, 4, 3})})
+        .formula = "X = Y[inverse_indices]";
 }
 
 } // namespace twb

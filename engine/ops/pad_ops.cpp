@@ -1,6 +1,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/padding.h"
@@ -337,6 +338,14 @@ void addPadOps(std::vector<Op>& table) {
     crop.kernel = centerCropPadKernel;
     crop.gradient = centerCropPadGradient;
     table.push_back(std::move(crop));
+
+    describe(table, "Pad",
+             "data [d₀, …] · pads [2 · rank], all starts, then all ends → output [d₀ + start₀ + end₀, …]",
+             {operand({3, 4})}, {{"pads", Integers{0, 1, 0, 1}}})
+        .formula = "output[i] = data[i − start], else the padding";
+    describe(table, "CenterCropPad", "input_data → output_data [shape]", {operand({3, 4})},
+             {{"shape", Integers{2, 6}}})
+        .formula = "Cuts from, or pads, both ends of each axis";
 }
 
 } // namespace twb

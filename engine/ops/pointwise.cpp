@@ -2,6 +2,7 @@
 #include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/math_functions.h"
@@ -262,6 +263,7 @@ Op makeBinary(std::string name, int opset, std::string doc, std::string formula,
     Op op = makeOp(std::move(name), "Pointwise", opset, std::move(doc), std::move(formula));
     op.inputs = {port("A", "self", kNumbers, "T"), port("B", "other", kNumbers, "T")};
     op.outputs = {port("C", "", kNumbers, "T")};
+    op.shapes = "Elementwise: the inputs broadcast to the shape of the output";
     op.elementwise = true;
     op.channelsLast = ChannelsLast::pointwise;
     op.inPlace = {0, 1};
@@ -363,6 +365,7 @@ void addPointwise(std::vector<Op>& table) {
     where.inputs = {port("condition", "condition", DTypeSet{DType::boolean}), port("X", "self", kAll, "T"),
                     port("Y", "other", kAll, "T")};
     where.outputs = {port("output", "", kAll, "T")};
+    where.shapes = "Elementwise: the inputs broadcast to the shape of the output";
     where.elementwise = true;
     where.channelsLast = ChannelsLast::pointwise;
     where.inPlace = {1, 2};
@@ -370,6 +373,12 @@ void addPointwise(std::vector<Op>& table) {
     where.infer = inferWhere;
     where.kernel = whereKernel;
     table.push_back(std::move(where));
+
+    describe(table, "Mod", "", {operand({4}, {-7, 7, -8, 8}, DType::i64), operand(Shape{}, {3}, DType::i64)});
+    describe(table, "Pow", "", {operand({4}, {1, 2, 3, 4}), operand(Shape{}, {2})});
+    describe(table, "Log", "", {operand({4}, {1, 2, 4, 8})});
+    describe(table, "Sqrt", "", {operand({4}, {1, 4, 9, 16})});
+    describe(table, "Equal", "", {operand({4}, {1, 2, 3, 4}), operand({4}, {1, 0, 3, 0})});
 }
 
 } // namespace twb

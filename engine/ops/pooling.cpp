@@ -2,6 +2,7 @@
 #include "backends/cpu/lane_sum.h"
 #include "backends/cpu/onednn.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -553,6 +554,20 @@ void addPooling(std::vector<Op>& table) {
     unpool.gradient = maxUnpoolGradient;
     unpool.kernel = viaFloat<maxUnpoolKernel>;
     table.push_back(std::move(unpool));
+
+    describe(table, "MaxPool", "X [n, c, d…] → Y [n, c, e…]", {operand({1, 2, 4, 4})},
+             {{"kernel_shape", Integers{2, 2}}, {"strides", Integers{2, 2}}});
+    describe(table, "AveragePool", "X [n, c, d…] → Y [n, c, e…]", {operand({1, 2, 4, 4})},
+             {{"kernel_shape", Integers{2, 2}}, {"strides", Integers{2, 2}}});
+    describe(table, "LpPool", "X [n, c, d…] → Y [n, c, e…]", {operand({1, 2, 4, 4})},
+             {{"kernel_shape", Integers{2, 2}}, {"strides", Integers{2, 2}}});
+    describe(table, "GlobalAveragePool", "X [n, c, d…] → Y [n, c, 1, …]", {operand({1, 2, 4, 4})});
+    describe(table, "GlobalMaxPool", "X [n, c, d…] → Y [n, c, 1, …]", {operand({1, 2, 4, 4})});
+    describe(table, "GlobalLpPool", "X [n, c, d…] → Y [n, c, 1, …]", {operand({1, 2, 4, 4})});
+    describe(table, "MaxUnpool", "X and I [n, c, e…] → output [n, c, d…]",
+             {operand({1, 1, 2, 2}), operand({1, 1, 2, 2}, {5, 7, 13, 15}, DType::i64)},
+             {{"kernel_shape", Integers{2, 2}}, {"strides", Integers{2, 2}}})
+        .formula = "output at index I = X, else 0";
 }
 
 } // namespace twb

@@ -4,6 +4,7 @@
 #include "ops/cast.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
@@ -494,6 +495,16 @@ void addQuantization(std::vector<Op>& table) {
     dynamic.kernel = dynamicKernel;
     dynamic.noGradient = "gives integers";
     table.push_back(std::move(dynamic));
+
+    describe(
+        table, "QuantizeLinear",
+        "y_scale and y_zero_point: scalars, or one per slice of axis, or one per block; y has the shape of x",
+        {operand({3, 4}), operand(Shape{}, {0.1})});
+    describe(
+        table, "DequantizeLinear",
+        "x_scale and x_zero_point: scalars, or one per slice of axis, or one per block; y has the shape of x",
+        {operand({3, 4}), operand(Shape{}, {0.1})});
+    describe(table, "DynamicQuantizeLinear", "y has the shape of x; y_scale and y_zero_point are scalars");
 }
 
 } // namespace twb

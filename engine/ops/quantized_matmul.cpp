@@ -3,6 +3,7 @@
 #include "backends/cpu/low_precision.h"
 #include "ops/cast.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/matmul.h"
@@ -215,6 +216,15 @@ void addQuantizedMatMul(std::vector<Op>& table) {
     linear.kernel = qLinearMatMulKernel;
     linear.noGradient = "gives integers";
     table.push_back(std::move(linear));
+
+    describe(table, "MatMulInteger", "A […, m, k] · B […, k, n] → Y […, m, n]",
+             {operand({2, 3}), operand({3, 2})});
+    describe(table, "QLinearMatMul",
+             "a […, m, k] · b […, k, n] → y […, m, n]; scales and zero points are scalars, or one per row of "
+             "a or column of b",
+             {operand({2, 2}, {}, DType::u8), operand(Shape{}, {0.5}), operand(Shape{}, {0}, DType::u8),
+              operand({2, 2}, {}, DType::u8), operand(Shape{}, {0.5}), operand(Shape{}, {1}, DType::u8),
+              operand(Shape{}, {0.5}), operand(Shape{}, {0}, DType::u8)});
 }
 
 } // namespace twb

@@ -1,5 +1,6 @@
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/parameter_start.h"
 #include "ops/philox.h"
@@ -154,6 +155,7 @@ void addRandomSources(std::vector<Op>& table) {
     AttributeSpec spread = numberAttribute("scale", 1, "normal: standard deviation; uniform: half the width");
     spread.minimum = 0;
     for (AttributeSpec* extra : {&spread, &inAxis, &gain}) parameter.attributes.push_back(std::move(*extra));
+    parameter.opset = 0;
     parameter.infer = inferParameter;
     table.push_back(std::move(parameter));
 
@@ -164,6 +166,9 @@ void addRandomSources(std::vector<Op>& table) {
                                "Y = low + u · (high − low)", numberAttribute("low", 0, "Least value"),
                                numberAttribute("high", 1, "Upper bound; reached only by rounding"),
                                viaFloat<uniformKernel>));
+
+    describe(table, "Parameter", "", {},
+             {{"init", std::string("kaiming_uniform")}, {"shape", Integers{4, 3}}});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/cast.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/philox.h"
 #include "ops/schema.h"
@@ -173,6 +174,12 @@ void addRandomLike(std::vector<Op>& table) {
     multinomial.cost = nullptr;
     multinomial.tolerance = {};
     table.push_back(std::move(multinomial));
+
+    describe(table, "RandomNormalLike", "output has the shape of input");
+    describe(table, "RandomUniformLike", "output has the shape of input");
+    describe(table, "Bernoulli", "output has the shape of input", {operand({4}, {0, 0.25, 0.75, 1})});
+    describe(table, "Multinomial", "input [n, classes] → output [n, sample_size]", {operand({2, 4})},
+             {{"sample_size", std::int64_t{5}}});
 }
 
 } // namespace twb

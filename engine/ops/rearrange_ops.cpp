@@ -1,4 +1,5 @@
 #include "backends/cpu/parallel.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -268,6 +269,20 @@ void addRearrangeOps(std::vector<Op>& table) {
         g.give(0, apply("ReverseSequence", {g.gradient(), g.input(1)}, g.attributes()));
     };
     table.push_back(std::move(reverse));
+
+    describe(table, "Trilu", "input […, m, n] → output […, m, n]", {operand({3, 3})}).formula =
+        "output[i, j] = j − i ≥ k ? input[i, j] : 0; with ≤ if not upper";
+    describe(table, "DepthToSpace",
+             "input [n, c · b², h, w] → output [n, c, h · b, w · b] with b = blocksize",
+             {operand({1, 4, 2, 2})})
+        .formula = "Y[c, b·h + i, b·w + j] = X[c of block (i, j), h, w]";
+    describe(table, "SpaceToDepth",
+             "input [n, c, h · b, w · b] → output [n, c · b², h, w] with b = blocksize",
+             {operand({1, 1, 4, 4})})
+        .formula = "Y[c of block (i, j), h, w] = X[c, b·h + i, b·w + j]";
+    describe(table, "ReverseSequence", "sequence_lens has the size of batch_axis; Y has the shape of input",
+             {operand({4, 2}), operand({2}, {2, 4}, DType::i64)})
+        .formula = "Y[t, b] = input[sequence_lens[b] − 1 − t, b] for t < sequence_lens[b]";
 }
 
 } // namespace twb

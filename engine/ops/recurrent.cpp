@@ -4,6 +4,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/recurrent_cells.h"
 #include "ops/schema.h"
@@ -475,6 +476,19 @@ void addRecurrent(std::vector<Op>& table) {
     table.push_back(makeRecurrent<Cell::lstm>("LSTM",
                                               "Long short-term memory: gates input, output, forget, cell",
                                               "C = f · C₋₁ + i · c, H = o · h(C)"));
+
+    describe(table, "RNN",
+             "X [t, n, i] · W [directions, h, i] · R [directions, h, h] · B [directions, 2h] → Y [t, "
+             "directions, n, h]",
+             {operand({3, 2, 4}), operand({1, 5, 4}), operand({1, 5, 5})});
+    describe(table, "GRU",
+             "X [t, n, i] · W [directions, 3h, i] · R [directions, 3h, h] · B [directions, 6h] → Y [t, "
+             "directions, n, h]",
+             {operand({3, 2, 4}), operand({1, 15, 4}), operand({1, 15, 5})});
+    describe(table, "LSTM",
+             "X [t, n, i] · W [directions, 4h, i] · R [directions, 4h, h] · B [directions, 8h] → Y [t, "
+             "directions, n, h]",
+             {operand({3, 2, 4}), operand({1, 20, 4}), operand({1, 20, 5})});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/reduction_rules.h"
@@ -292,6 +293,29 @@ void addReductions(std::vector<Op>& table) {
             const Reduction r(g);
             g.give(0, r.gradient * apply("Exp", {r.x - r.y}));
         });
+
+    describe(table, "ReduceSum", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({3, 4})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceMean", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({3, 4})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceMax", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({3, 4})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceMin", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({3, 4})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceProd", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({3, 4})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceL1", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({3, 4})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceL2", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({3, 4})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceSumSquare",
+             "data → reduced: the axes have size 1, or are removed without keepdims", {operand({3, 4})},
+             {{"axes", Integers{1}}});
+    describe(table, "ReduceLogSum", "data → reduced: the axes have size 1, or are removed without keepdims",
+             {operand({2, 3}, {1, 2, 3, 4, 5, 6})}, {{"axes", Integers{1}}});
+    describe(table, "ReduceLogSumExp",
+             "data → reduced: the axes have size 1, or are removed without keepdims", {operand({3, 4})},
+             {{"axes", Integers{1}}});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/parallel.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/regions.h"
 #include "ops/sampled.h"
@@ -261,6 +262,16 @@ void addRegionPooling(std::vector<Op>& table) {
     align.kernel = viaFloat<roiAlignKernel>;
     align.gradient = [](GradientContext& g) { differentiate(g, roiAlignOf); };
     table.push_back(std::move(align));
+
+    describe(table, "MaxRoiPool",
+             "X [n, c, h, w] · rois [r, 5], each with its batch index → Y [r, c, pooled_shape…]",
+             {operand({1, 1, 6, 6}), operand({1, 5}, {0, 0, 0, 3, 3})}, {{"pooled_shape", Integers{2, 2}}})
+        .formula = "Y = max X in each bin of each region";
+    describe(table, "RoiAlign",
+             "X [n, c, h, w] · rois [r, 4] · batch_indices [r] → Y [r, c, output_height, output_width]",
+             {operand({1, 1, 6, 6}), operand({1, 4}, {0, 0, 3, 3}), operand({1}, {0}, DType::i64)},
+             {{"output_height", std::int64_t{2}}, {"output_width", std::int64_t{2}}})
+        .formula = "Y = mean, or max, of X at the samples of each bin";
 }
 
 } // namespace twb

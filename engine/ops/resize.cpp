@@ -2,6 +2,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/resize_passes.h"
 #include "ops/resize_plan.h"
@@ -332,6 +333,10 @@ void addResize(std::vector<Op>& table) {
     resize.kernel = resizeKernel;
     resize.gradient = [](GradientContext& g) { differentiate(g, resizedBy); };
     table.push_back(std::move(resize));
+
+    describe(table, "Resize", "X [d₀, …] → Y [⌊d₀ · scales₀⌋, …], or Y [sizes]", {operand({1, 1, 2, 2})},
+             {{"scales", Doubles{1.0, 1.0, 2.0, 2.0}}})
+        .formula = "Y[i] = X at place i / scale, rounded or interpolated";
 }
 
 } // namespace twb

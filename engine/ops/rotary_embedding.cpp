@@ -2,6 +2,7 @@
 #include "backends/cpu/parallel.h"
 #include "ops/attention_heads.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/schema.h"
@@ -140,6 +141,11 @@ void addRotaryEmbedding(std::vector<Op>& table) {
     rotary.kernel = viaFloat<rotaryKernel>;
     rotary.gradient = rotaryGradient;
     table.push_back(std::move(rotary));
+
+    describe(table, "RotaryEmbedding",
+             "X [n, heads, t, d] · cos_cache and sin_cache [n, t, d / 2], or [positions, d / 2] with "
+             "position_ids [n, t] → Y has the shape of X",
+             {operand({1, 2, 3, 4}), operand({1, 3, 2}), operand({1, 3, 2})});
 }
 
 } // namespace twb

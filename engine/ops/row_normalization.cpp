@@ -5,6 +5,7 @@
 #include "ops/cast.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -293,6 +294,11 @@ void addRowNormalizations(std::vector<Op>& table) {
     rms.kernel = viaFloat<rmsNormalizationKernel>;
     rms.gradient = rmsNormalizationGradient;
     table.push_back(std::move(rms));
+
+    describe(table, "LayerNormalization", "Scale and B broadcast to X from axis on; Y has the shape of X",
+             {operand({3, 4}), operand({4}), operand({4})});
+    describe(table, "RMSNormalization", "scale broadcasts to X from axis on; Y has the shape of X",
+             {operand({3, 4}), operand({4})});
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/window.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/grid_axis.h"
 #include "ops/sampled.h"
@@ -302,6 +303,12 @@ void addSampling(std::vector<Op>& table) {
     affine.kernel = viaFloat<affineGridKernel>;
     affine.gradient = [](GradientContext& g) { differentiate(g, affineGridOf); };
     table.push_back(std::move(affine));
+
+    describe(table, "GridSample", "X [n, c, h, w] · grid [n, eh, ew, 2] → Y [n, c, eh, ew]",
+             {operand({1, 1, 4, 4}), operand({1, 2, 2, 2}, {-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5})})
+        .formula = "Y[i, j] = X at grid[i, j], which counts from −1 to 1, interpolated";
+    describe(table, "AffineGrid", "theta [n, 2, 3] · size [n, c, h, w] → grid [n, h, w, 2]",
+             {operand({1, 2, 3}, {1, 0, 0, 0, 1, 0})}, {{"size", Integers{1, 1, 2, 2}}});
 }
 
 } // namespace twb

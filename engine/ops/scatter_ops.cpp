@@ -1,5 +1,6 @@
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/scatter_rules.h"
@@ -353,6 +354,15 @@ void addScatterOps(std::vector<Op>& table) {
     rows.kernel = tensorScatterKernel;
     rows.gradient = tensorScatterGradient;
     table.push_back(std::move(rows));
+
+    describe(table, "ScatterElements",
+             "indices and updates have the same shape; output has the shape of data",
+             {operand({3, 4}), operand({1, 4}, {0, 1, 2, 0}, DType::i64), operand({1, 4})});
+    describe(table, "ScatterND", "indices [i…, k] · updates [i…, dₖ, …] → output has the shape of data",
+             {operand({3, 4}), operand({2, 1}, {0, 2}, DType::i64), operand({2, 4})});
+    describe(table, "TensorScatter",
+             "past_cache [b, …, t, d] · update [b, …, s, d] · write_indices [b] → present_cache [b, …, t, d]",
+             {operand({1, 1, 4, 2}), operand({1, 1, 2, 2}), operand({1}, {1}, DType::i64)});
 }
 
 } // namespace twb

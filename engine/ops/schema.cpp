@@ -28,6 +28,7 @@ Op makeUnary(std::string name, std::string category, int opset, std::string doc,
     Op op = makeOp(std::move(name), std::move(category), opset, std::move(doc), std::move(formula));
     op.inputs = {port("X", "self", types, "T")};
     op.outputs = {port("Y", "", types, "T")};
+    op.shapes = "Elementwise: the output has the shape of the input";
     op.inPlace = {0};
     op.channelsLast = ChannelsLast::pointwise;
     op.infer = [](InferContext& ctx) { ctx.output(0, *ctx.input(0)); };

@@ -1,5 +1,6 @@
 #include "ops/composition.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/kernel_inputs.h"
 #include "ops/schema.h"
@@ -256,6 +257,17 @@ void addSelectionOps(std::vector<Op>& table) {
     compress.kernel = compressKernel;
     compress.gradient = compressGradient;
     table.push_back(std::move(compress));
+
+    describe(table, "OneHot", "indices [i…] · values [2], off and on → output [i…, depth]",
+             {operand({3}, {0, 2, 1}, DType::i64), std::nullopt, operand({2}, {0, 1})},
+             {{"depth", std::int64_t{3}}});
+    describe(table, "NonZero",
+             "X of rank r with n elements that are not 0 → Y [r, n]; n is known only at run time",
+             {operand({2, 3}, {1, 0, 2, 0, 0, 3})})
+        .formula = "Y[:, k] = the index of the k-th element of X that is not 0";
+    describe(table, "Compress", "condition [k] → output with the slices where condition is true",
+             {operand({4}), operand({4}, {1, 0, 1, 1}, DType::boolean)})
+        .formula = "output = input[condition]";
 }
 
 } // namespace twb

@@ -1,6 +1,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "core/narrow.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -324,6 +325,16 @@ void addShapeOps(std::vector<Op>& table) {
     concat.kernel = concatKernel;
     concat.gradient = concatGradient;
     table.push_back(std::move(concat));
+
+    describe(table, "Reshape", "data → reshaped [shape], with as many elements", {operand({3, 4})},
+             {{"shape", Integers{2, 6}}})
+        .formula = "Keeps the order of the elements";
+    describe(table, "Transpose", "data [d₀, d₁, …] → transposed [d at perm₀, d at perm₁, …]",
+             {operand({3, 4})})
+        .formula = "transposed[i, j] = data[j, i]";
+    describe(table, "Concat", "Sizes are equal except along axis, where they add up",
+             {operand({2, 3}), operand({2, 3})})
+        .formula = "Y = [X₀ X₁ …] along axis";
 }
 
 } // namespace twb

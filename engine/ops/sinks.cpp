@@ -1,4 +1,5 @@
 #include "backends/cpu/strided.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 
@@ -55,6 +56,8 @@ void addSinks(std::vector<Op>& table) {
     save.infer = inferSave;
     save.kernel = saveKernel;
     table.push_back(std::move(save));
+
+    describe(table, "Save", "", {}, {{"path", std::string("example.npy")}});
 }
 
 } // namespace twb

@@ -1,3 +1,4 @@
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -315,6 +316,12 @@ void addSliceOps(std::vector<Op>& table) {
     split.kernel = splitKernel;
     split.gradient = splitGradient;
     table.push_back(std::move(split));
+
+    describe(table, "Slice", "data → output; starts, ends, axes and steps have one entry per sliced axis",
+             {operand({3, 4})}, {{"starts", Integers{0}}, {"ends", Integers{2}}, {"axes", Integers{0}}});
+    describe(table, "Split", "input → outputs, whose sizes along axis add up to that of input",
+             {operand({4, 3})})
+        .formula = "[Y₀ Y₁ …] = X along axis";
 }
 
 } // namespace twb

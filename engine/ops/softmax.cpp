@@ -4,6 +4,7 @@
 #include "backends/cpu/strided.h"
 #include "backends/cpu/vector_math.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/schema.h"
@@ -224,6 +225,10 @@ void addSoftmax(std::vector<Op>& table) {
                                   "Y = (i = argmax X) ? 1 : 0", "Axis along which one element becomes 1", 2,
                                   viaFloat<alongAxisKernel<Hardmax>>));
     table.back().gradient = passNoGradient;
+
+    describe(table, "Softmax", "output has the shape of input");
+    describe(table, "LogSoftmax", "output has the shape of input");
+    describe(table, "Hardmax", "output has the shape of input");
 }
 
 } // namespace twb

@@ -3,6 +3,7 @@
 #include "ops/cast.h"
 #include "ops/dispatch.h"
 #include "ops/element_functions.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/held_values.h"
 #include "ops/schema.h"
@@ -276,6 +277,10 @@ void addSources(std::vector<Op>& table) {
     arange.infer = inferArange;
     arange.kernel = viaFloat<arangeKernel>;
     table.push_back(std::move(arange));
+
+    describeOnly(table, "File", "", "needs a file of yours");
+    describe(table, "Constant", "", {}, {{"value", Doubles{1, 2, 3, 4, 5, 6}}, {"shape", Integers{2, 3}}});
+    describe(table, "Full", "", {}, {{"value", 2.5}});
 }
 
 } // namespace twb

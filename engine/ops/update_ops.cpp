@@ -1,6 +1,7 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/cast.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/schema.h"
 #include "ops/update_rules.h"
@@ -417,6 +418,31 @@ void addUpdates(std::vector<Op>& table) {
     rate.kernel = rateKernel;
     rate.noGradient = "is a number of the optimizer";
     table.push_back(std::move(rate));
+
+    describe(table, "SGDUpdate", "gradient and state have the shape of parameter",
+             {operand({4}), operand({4})});
+    describe(table, "AdamUpdate", "gradient and state have the shape of parameter; step is a scalar",
+             {operand({4}), operand({4}), std::nullopt, std::nullopt, std::nullopt,
+              operand(Shape{}, {1}, DType::i64), operand({4}, {0.0}), operand({4}, {0.0})});
+    describe(table, "AdamWUpdate", "gradient and state have the shape of parameter; step is a scalar",
+             {operand({4}), operand({4}), std::nullopt, std::nullopt, std::nullopt,
+              operand(Shape{}, {1}, DType::i64), operand({4}, {0.0}), operand({4}, {0.0})});
+    describe(table, "RMSpropUpdate", "gradient and state have the shape of parameter",
+             {operand({4}), operand({4}), std::nullopt, std::nullopt, std::nullopt, operand({4}, {0.0})});
+    describe(table, "AdagradUpdate", "gradient and state have the shape of parameter; step is a scalar",
+             {operand({4}), operand({4}), std::nullopt, std::nullopt, std::nullopt,
+              operand(Shape{}, {1}, DType::i64), operand({4}, {0.0})});
+    describe(table, "LionUpdate", "gradient and state have the shape of parameter",
+             {operand({4}), operand({4}), std::nullopt, std::nullopt, std::nullopt, operand({4}, {0.0})});
+    describe(table, "Assign", "value has the shape of target", {operand({4}), operand({4})});
+    describe(table, "AverageUpdate", "value has the shape of average", {operand({4}), operand({4})});
+    describe(table, "StepUpdate", "step is a scalar", {operand(Shape{}, {0}, DType::i64)});
+    describe(table, "ScaleUpdate", "All inputs are scalars",
+             {operand(Shape{}, {65536.0}), operand(Shape{}, {0}, DType::i32),
+              operand(Shape{}, {0}, DType::boolean)});
+    describe(table, "Record", "record [n] · value, a scalar → record [n]",
+             {operand({8}, {0.0}), operand(Shape{}, {0.5})});
+    describe(table, "LearningRate", "step is a scalar → lr, a scalar", {operand(Shape{}, {1}, DType::i64)});
 }
 
 } // namespace twb

@@ -1,5 +1,6 @@
 #include "backends/cpu/elementwise.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/math_functions.h"
@@ -123,6 +124,11 @@ void addVariadic(std::vector<Op>& table) {
     mean.tolerance = {1e-6, 1e-6};
     mean.gradient = meanGradient;
     table.push_back(std::move(mean));
+
+    describe(table, "Max", "The inputs broadcast", {operand({3, 4}), operand({4})});
+    describe(table, "Min", "The inputs broadcast", {operand({3, 4}), operand({4})});
+    describe(table, "Sum", "The inputs broadcast", {operand({3, 4}), operand({4})});
+    describe(table, "Mean", "The inputs broadcast", {operand({3, 4}), operand({4})});
 }
 
 } // namespace twb

@@ -1,3 +1,4 @@
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
 #include "ops/kernel_inputs.h"
@@ -345,6 +346,24 @@ void addViewOps(std::vector<Op>& table) {
     tile.kernel = tileKernel;
     tile.gradient = tileGradient;
     table.push_back(std::move(tile));
+
+    describe(table, "Shape", "data of rank r → shape [r]").formula = "shapeᵢ = size of axis i";
+    describe(table, "Size", "→ size, a scalar").formula = "size = Π dᵢ";
+    describe(table, "Squeeze", "data → squeezed: without its axes of size 1", {operand({1, 3, 1})},
+             {{"axes", Integers{0}}})
+        .formula = "squeezed[j] = data[0, j]";
+    describe(table, "Unsqueeze", "data → expanded: with axes of size 1", {operand({3, 4})},
+             {{"axes", Integers{0}}})
+        .formula = "expanded[0, j] = data[j]";
+    describe(table, "Flatten", "input [d₀, …, dₙ] → output [Π d before axis, Π d from axis on]",
+             {operand({2, 3, 4})})
+        .formula = "Keeps the order of the elements";
+    describe(table, "Expand", "input broadcasts to output [shape]", {operand({3, 1})},
+             {{"shape", Integers{3, 4}}})
+        .formula = "output[i, j] = input[i, 0]";
+    describe(table, "Tile", "input [d₀, …] · repeats [rank] → output [d₀ · repeats₀, …]", {operand({2, 3})},
+             {{"repeats", Integers{1, 2}}})
+        .formula = "output[i] = input[i mod d]";
 }
 
 } // namespace twb

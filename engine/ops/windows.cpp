@@ -1,5 +1,6 @@
 #include "ops/cast.h"
 #include "ops/dispatch.h"
+#include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/host_number.h"
 #include "ops/mel_bands.h"
@@ -122,6 +123,11 @@ void addWindows(std::vector<Op>& table) {
     mel.infer = inferMel;
     mel.kernel = melKernel;
     table.push_back(std::move(mel));
+
+    describe(table, "HannWindow", "→ output [size]");
+    describe(table, "HammingWindow", "→ output [size]");
+    describe(table, "BlackmanWindow", "→ output [size]");
+    describe(table, "MelWeightMatrix", "→ output [⌊dft_length / 2⌋ + 1, num_mel_bins]");
 }
 
 } // namespace twb

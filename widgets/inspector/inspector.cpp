@@ -9,6 +9,7 @@
 #include "widgets/engine_words.h"
 #include "widgets/graph_edits.h"
 #include "widgets/inspector/attribute_editor.h"
+#include "widgets/inspector/op_help_view.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/inspector/tensor_panel.h"
 #include "widgets/labels.h"
@@ -62,8 +63,8 @@ QString laneText(const Lane& lane) {
 Inspector::Inspector(Document& document, RunController& runs, TrainingRun& training, QWidget* parent)
     : QScrollArea(parent), m_document(document), m_runs(runs), m_training(training), m_name(new QLineEdit),
       m_title(new ElidedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
-      m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_lane(new QComboBox),
-      m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
+      m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_help(new OpHelpView),
+      m_lane(new QComboBox), m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
       m_factsHeading(makeHeading({})), m_facts(new FactRows),
       m_tensor(new TensorPanel(tr("Tensor"), [this](const QString& path) { m_document.checkTarget(path); })),
       m_gradient(
@@ -84,7 +85,7 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
     m_attributeRows->setSpacing(6);
     m_placement = makePlacement();
     layout->addWidget(makeHeader());
-    layout->addWidget(section({m_attributes, m_placement}));
+    layout->addWidget(section({m_attributes, m_placement, m_help}));
     layout->addWidget(makeLine());
     layout->addWidget(section({m_factsHeading, m_facts}));
     const auto addBelowLine = [&](QWidget* widget, int stretch) {
@@ -104,6 +105,7 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
     layout->addStretch(1);
     setWidget(content);
 
+    connect(m_help, &OpHelpView::exampleRequested, this, &Inspector::exampleRequested);
     connect(m_problems, &ProblemCards::fixRequested, this, &Inspector::fixRequested);
     connect(m_problems, &ProblemCards::allRequested, this, &Inspector::problemsRequested);
     connect(&m_document, &Document::changed, this, &Inspector::refresh);
@@ -182,6 +184,10 @@ void Inspector::editName() {
     m_name->selectAll();
 }
 
+void Inspector::openHelp() {
+    if (onlyNode() && findOp(onlyNode()->op)) m_help->open();
+}
+
 void Inspector::refresh() {
     const Node* node = onlyNode();
     const Selection& selection = m_document.selection();
@@ -191,6 +197,9 @@ void Inspector::refresh() {
     m_device->setVisible(node != nullptr);
     m_attributes->setVisible(!selection.nodes.empty());
     m_placement->setVisible(!selection.nodes.empty());
+    const Op* op = node ? findOp(node->op) : nullptr;
+    m_help->setVisible(op != nullptr);
+    m_help->setOp(op);
     if (selection.nodes.empty()) m_builtFor.clear();
 
     if (node)

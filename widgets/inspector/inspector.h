@@ -21,6 +21,7 @@ namespace twb {
 class AttributeEditor;
 class DevicePill;
 class ElidedLabel;
+class OpHelpView;
 
 class ProblemCards;
 class TensorPanel;
@@ -34,12 +35,15 @@ public:
 
     /// Moves the focus to the name of the selected node.
     void editName();
+    /// Shows the help of the selected node's op.
+    void openHelp();
     /// Problems that another panel currently shows are hidden here.
     void setProblemsElsewhere(bool elsewhere);
 
 Q_SIGNALS:
     void fixRequested(const twb::Fix& fix);
     void problemsRequested();
+    void exampleRequested(const QString& entry);
     /// The document refused a change.
     void refused(const QString& sentence);
 
@@ -75,6 +79,7 @@ private:
     ElidedLabel* m_op;
     DevicePill* m_device;
     QLabel* m_doc;
+    OpHelpView* m_help;
     QWidget* m_placement;
     QComboBox* m_lane;
     QWidget* m_attributes;

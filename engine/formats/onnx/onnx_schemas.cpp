@@ -234,6 +234,18 @@ bool allowsType(const OpSchema& schema, const OpSchema::FormalParameter& paramet
                        [&](const std::string* type) { return *type == onnxTypeText(dtype); });
 }
 
+std::vector<int> onnxVersions(const std::string& op, const std::string& domain) {
+    std::vector<int> out;
+    // From the newest one down: each schema names the version that introduced it.
+    for (int version = latestOnnxVersion(domain); version > 0; version = out.back() - 1) {
+        const OpSchema* schema = schemas().GetSchema(op, version, domain);
+        if (!schema || schema->SinceVersion() > version) break;
+        out.push_back(schema->SinceVersion());
+    }
+    std::ranges::reverse(out);
+    return out;
+}
+
 int latestOnnxVersion(const std::string& domain) {
     if (domain.empty()) return 28;
     if (domain == "ai.onnx.ml") return 4;

@@ -4,6 +4,7 @@
 
 #include <onnx/defs/schema.h>
 #include <string>
+#include <vector>
 
 namespace twb {
 
@@ -13,6 +14,9 @@ const onnx::ISchemaRegistry& onnxSchemas();
 
 /// The latest version of a domain that onnxSchemas() knows; 0 for an unknown domain.
 int latestOnnxVersion(const std::string& domain);
+
+/// The versions that introduced or changed an op, ascending; empty if onnxSchemas() has no such op.
+std::vector<int> onnxVersions(const std::string& op, const std::string& domain);
 
 /// "tensor(float)", for dtypes that are not narrow.
 std::string onnxTypeText(DType dtype);
