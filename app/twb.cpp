@@ -8,6 +8,7 @@
 #include "app/usage_error.h"
 #include "ops/plugins/plugin_check.h"
 #include "ops/plugins/plugins.h"
+#include "ops/plugins/project_plugins.h"
 
 #include <fmt/format.h>
 
@@ -60,6 +61,8 @@ int main(int argc, char** argv) {
         app.require_subcommand(1);
         app.add_flag_callback("--no-plugins", disablePlugins,
                               "Leave out the ops of plug-ins; before the command");
+        app.add_flag_callback("--project-ops", trustAllProjects,
+                              "Load the plug-ins in the folder ops beside each project; before the command");
         app.footer("Exit codes: 0 success, 1 the run failed, 2 wrong usage, 3 the graph has errors, 4 a file "
                    "cannot be read or written,\n5 a required device is missing, 130 cancelled.");
         addCheckCommand(app, exit);

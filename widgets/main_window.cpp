@@ -127,6 +127,7 @@ void MainWindow::buildActions() {
         if (!m_learning->goToPartner(node)) m_inspector->editName();
     });
     connect(m_palette, &OpPalette::opChosen, m_adds.get(), &AddActions::addOpInView);
+    connect(m_files.get(), &FileActions::opsAdded, this, &MainWindow::reloadPalettes);
     connect(m_modules.get(), &ModuleActions::ownModulesChanged, this, &MainWindow::reloadPalettes);
     connect(m_canvas, &CanvasWidget::laneHeaderClicked, m_lanes.get(), &LaneActions::showHeaderMenu);
     connect(m_lanes.get(), &LaneActions::deviceChosen, m_runActions.get(), &RunActions::chooseDevice);

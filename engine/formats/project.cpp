@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/project_parts.h"
+#include "ops/plugins/project_plugins.h"
 
 #include <fmt/format.h>
 
@@ -244,6 +245,7 @@ Fragment parseFragment(std::string_view text) {
 }
 
 Graph loadProject(const std::filesystem::path& path) {
+    loadProjectPlugins(path);
     const std::string origin = path.string();
     ProjectParts parts = readProjectParts(readFile(path, kLargestFile), kProjectFormat, origin);
     resolveSources(parts.nodes, folderOf(path));

@@ -34,6 +34,8 @@ template <class Id> Id id(const Scalar& value, std::int64_t least = 1) {
 Fields fieldsOf(Section section) {
     using enum Field;
     switch (section) {
+    case Section::plugins:
+        return {bit(name) | bit(version) | bit(homepage) | bit(ops), bit(name) | bit(ops)};
     case Section::lanes:
         return {bit(id) | bit(device) | bit(title) | bit(order) | bit(collapsed), bit(id) | bit(device)};
     case Section::frames:
@@ -97,6 +99,22 @@ void set(GraphInfo& info, Field field, const Scalar& value) {
         wrong("must be an object");
     default:
         wrong("must be a list");
+    }
+}
+
+void set(NeededPlugin& plugin, Field field, const Scalar& value) {
+    switch (field) {
+    case Field::name:
+        plugin.name = std::move(text(value));
+        break;
+    case Field::version:
+        plugin.version = std::move(text(value));
+        break;
+    case Field::homepage:
+        plugin.homepage = std::move(text(value));
+        break;
+    default:
+        wrong("must be a list of strings");
     }
 }
 

@@ -12,9 +12,9 @@
 namespace twb {
 
 /// The lists of a project file. `none` is the document itself; routes are only in its layout.
-enum class Section { none, lanes, frames, nodes, edges, notes, routes };
-inline constexpr std::array<std::string_view, 7> kSectionNames{"",      "lanes", "frames", "nodes",
-                                                               "edges", "notes", "routes"};
+enum class Section { none, plugins, lanes, frames, nodes, edges, notes, routes };
+inline constexpr std::array<std::string_view, 8> kSectionNames{"",      "plugins", "lanes", "frames",
+                                                               "nodes", "edges",   "notes", "routes"};
 
 /// All keys of a document or a record.
 enum class Field {
@@ -25,6 +25,7 @@ enum class Field {
     description,
     policy,
     iterations,
+    plugins,
     lanes,
     frames,
     nodes,
@@ -55,13 +56,15 @@ enum class Field {
     text,
     forward,
     loss,
+    homepage,
+    ops,
 };
-inline constexpr std::array<std::string_view, 35> kFieldNames{
-    "format", "version",    "title", "description", "policy", "iterations", "lanes",
-    "frames", "nodes",      "edges", "notes",       "layout", "id",         "device",
-    "order",  "parent",     "owner", "body",        "color",  "collapsed",  "once",
-    "op",     "name",       "lane",  "frame",       "pinned", "disabled",   "breakpoint",
-    "source", "attributes", "from",  "to",          "text",   "forward",    "loss"};
+inline constexpr std::array<std::string_view, 38> kFieldNames{
+    "format", "version", "title",   "description", "policy",     "iterations", "plugins",    "lanes",
+    "frames", "nodes",   "edges",   "notes",       "layout",     "id",         "device",     "order",
+    "parent", "owner",   "body",    "color",       "collapsed",  "once",       "op",         "name",
+    "lane",   "frame",   "pinned",  "disabled",    "breakpoint", "source",     "attributes", "from",
+    "to",     "text",    "forward", "loss",        "homepage",   "ops"};
 
 /// A set of fields, as bits.
 constexpr std::uint64_t bit(Field f) { return std::uint64_t{1} << static_cast<unsigned>(f); }
@@ -70,7 +73,7 @@ constexpr std::uint64_t bit(Field f) { return std::uint64_t{1} << static_cast<un
 inline constexpr std::uint64_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
                                         bit(Field::policy) | bit(Field::device) | bit(Field::op) |
                                         bit(Field::name) | bit(Field::text) | bit(Field::color) |
-                                        bit(Field::breakpoint) | bit(Field::source);
+                                        bit(Field::breakpoint) | bit(Field::source) | bit(Field::homepage);
 
 /// The allowed and the required keys of a section's records.
 struct Fields {
@@ -97,6 +100,7 @@ public:
 std::int64_t integer(const Scalar& value, std::int64_t least, std::int64_t most);
 double number(const Scalar& value, double least, double most);
 void set(GraphInfo& info, Field field, const Scalar& value);
+void set(NeededPlugin& plugin, Field field, const Scalar& value);
 void set(Lane& lane, Field field, const Scalar& value);
 void set(Frame& frame, Field field, const Scalar& value);
 void set(Node& node, Field field, const Scalar& value);

@@ -86,12 +86,17 @@ public:
         m_list = {};
         switch (m_in) {
         case In::document:
-            if (m_field < Field::lanes || m_field > Field::notes) refuseKind("a list");
-            m_section = static_cast<Section>(static_cast<int>(m_field) - static_cast<int>(Field::lanes) + 1);
+            if (m_field < Field::plugins || m_field > Field::notes) refuseKind("a list");
+            m_section =
+                static_cast<Section>(static_cast<int>(m_field) - static_cast<int>(Field::plugins) + 1);
             m_in = In::list;
             m_index = 0;
             return true;
         case In::record:
+            if (m_field == Field::ops) {
+                m_in = In::texts;
+                return true;
+            }
             if (m_field != Field::from && m_field != Field::to) refuseKind("a list");
             m_in = In::port;
             return true;
@@ -157,6 +162,9 @@ public:
         case In::port:
             endPort();
             return true;
+        case In::texts:
+            m_in = In::record;
+            return true;
         case In::layoutNumbers:
             endLayoutNumbers();
             return true;
@@ -187,6 +195,7 @@ private:
         record,
         attributes,
         port,
+        texts,
         layout,
         layoutItems,
         layoutNumbers,
@@ -209,6 +218,7 @@ private:
             return fmt::format("{}[{}]", section, m_index);
         case In::record:
         case In::port:
+        case In::texts:
             return fmt::format("{}[{}].{}", section, m_index, field);
         case In::attributes:
             return fmt::format("{}[{}].attributes.{}", section, m_index, m_attributeName);
@@ -231,15 +241,18 @@ private:
         case In::document:
         case In::record:
             if (m_field == from || m_field == to) return "a list of a node's id and a port";
-            if (m_field >= lanes && m_field <= notes) return "a list";
+            if (m_field >= plugins && m_field <= notes) return "a list";
+            if (m_field == ops) return "a list of strings";
             if (m_field == layout || m_field == attributes) return "an object";
-            return bit(m_field) & kTexts ? "a string" : "an integer";
+            return bit(m_field) & kTexts || m_section == Section::plugins ? "a string" : "an integer";
         case In::layoutItems:
             return m_section == Section::lanes    ? "a number, the lane's height"
                    : m_section == Section::routes ? "a list of dots (bends of the wire)"
                                                   : "a list of numbers";
         case In::layoutDots:
             return "a list of dots, each of a lane's id, x and y";
+        case In::texts:
+            return "a string";
         case In::port:
         case In::layoutNumbers:
         case In::dotNumbers:
@@ -287,6 +300,9 @@ private:
         m_in = In::record;
         m_seen = 0;
         switch (m_section) {
+        case Section::plugins:
+            m_parts.info.plugins.emplace_back();
+            break;
         case Section::lanes:
             m_parts.lanes.emplace_back();
             break;
@@ -326,6 +342,10 @@ private:
             break;
         case In::list:
             refuse("must be an object");
+        case In::texts:
+            if (!value.text) refuse("must be a list of strings");
+            m_parts.info.plugins.back().ops.push_back(std::move(*value.text));
+            break;
         case In::port:
         case In::layoutNumbers:
         case In::dotNumbers:
@@ -359,6 +379,8 @@ private:
             switch (m_section) {
             case Section::none:
                 return set(m_parts.info, m_field, value);
+            case Section::plugins:
+                return set(m_parts.info.plugins.back(), m_field, value);
             case Section::lanes:
                 return set(m_parts.lanes.back(), m_field, value);
             case Section::frames:

@@ -1,5 +1,6 @@
 #include "formats/project.h"
 #include "formats/project_parts.h"
+#include "ops/plugins/plugins.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 namespace twb {
 namespace {
@@ -220,6 +222,37 @@ void writeParts(Writer& w, const Lanes* lanes, const Frames& frames, const Nodes
     w.raw("}\n}\n");
 }
 
+/// One line for each: of the ops that the graph uses, by the plug-ins that are loaded; and of the
+/// placeholders, as the graph's own file named them.
+std::vector<NeededPlugin> neededPlugins(const Graph& graph) {
+    std::vector<NeededPlugin> all = graph.info().plugins;
+    const std::vector<Plugin> loaded = loadedPlugins();
+    for (const Plugin& plugin : loaded) {
+        for (NeededPlugin& other : all)
+            std::erase_if(other.ops, [&](const std::string& op) {
+                return std::ranges::find(plugin.ops, op) != plugin.ops.end();
+            });
+        all.push_back({plugin.name, plugin.version, plugin.homepage, plugin.ops});
+    }
+    if (all.empty()) return all;
+    std::set<std::string_view> used;
+    for (const Node& node : graph.nodes()) used.insert(node.op);
+    for (NeededPlugin& plugin : all) {
+        std::erase_if(plugin.ops, [&](const std::string& op) { return !used.contains(op); });
+        std::ranges::sort(plugin.ops);
+    }
+    std::erase_if(all, [](const NeededPlugin& plugin) { return plugin.ops.empty(); });
+    std::ranges::stable_sort(all, {}, &NeededPlugin::name);
+    return all;
+}
+
+void writePlugin(Writer& w, const NeededPlugin& plugin) {
+    w.raw("{\"name\": ").text(plugin.name);
+    if (!plugin.version.empty()) w.raw(", \"version\": ").text(plugin.version);
+    if (!plugin.homepage.empty()) w.raw(", \"homepage\": ").text(plugin.homepage);
+    w.raw(", \"ops\": ").attribute(plugin.ops).raw("}");
+}
+
 void writeHead(Writer& w, std::string_view format) {
     w.raw("{\n\"format\": ").text(format).raw(",\n\"version\": ").integer(kProjectVersion).raw(",\n");
 }
@@ -234,6 +267,8 @@ std::string toProjectText(const Graph& graph, const std::filesystem::path& folde
     w.raw("\"title\": ").text(info.title).raw(",\n\"description\": ").text(info.description);
     w.raw(",\n\"policy\": ").text(info.policy.toString()).raw(",\n\"iterations\": ").integer(info.iterations);
     w.raw(",\n");
+    if (const std::vector<NeededPlugin> plugins = neededPlugins(graph); !plugins.empty())
+        w.lines("plugins", '[', plugins, [&](const NeededPlugin& plugin) { writePlugin(w, plugin); });
     writeParts(w, &graph.lanes(), graph.frames(), graph.nodes(), graph.edges(), graph.notes(),
                graph.routes());
     return w.take();

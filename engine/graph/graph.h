@@ -116,12 +116,22 @@ struct Route {
 /// Maximum per wire.
 inline constexpr std::size_t kMostDots = 100;
 
+/// A plug-in and its ops that a project uses.
+struct NeededPlugin {
+    std::string name;
+    std::string version;
+    std::string homepage; ///< where to get it; may be empty
+    std::vector<std::string> ops;
+    bool operator==(const NeededPlugin&) const = default;
+};
+
 /// The description of a project.
 struct GraphInfo {
     std::string title;
     std::string description;
     Policy policy;
     std::int64_t iterations = 1;
+    std::vector<NeededPlugin> plugins; ///< as the project's file names them; see formats/project.h
     bool operator==(const GraphInfo&) const = default;
 };
 

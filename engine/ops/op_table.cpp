@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <iterator>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
 
 namespace twb {
@@ -41,6 +44,17 @@ void standTogether(std::vector<Op>& ops) {
         return std::find(sections.begin(), sections.end(), op.category) - sections.begin();
     };
     std::stable_sort(ops.begin(), ops.end(), [&](const Op& a, const Op& b) { return place(a) < place(b); });
+}
+
+/// An op's inference checks its inputs before and its outputs after.
+void addChecks(Op& op) {
+    if (!op.infer) return; // test_op_table names the entry
+    op.infer = [infer = std::move(op.infer)](InferContext& ctx) {
+        const auto wrong = inputErrors(ctx.op(), ctx.inputs());
+        if (!wrong.empty()) throw wrong.front();
+        infer(ctx);
+        checkOutputs(ctx, ctx.outputs());
+    };
 }
 
 std::vector<Op> buildTable() {
@@ -108,38 +122,72 @@ std::vector<Op> buildTable() {
     const auto isTaken = [&](std::string_view name) {
         return std::any_of(ops.begin(), ops.end(), [&](const Op& op) { return op.name == name; });
     };
-    std::vector<Op> plugged = loadPlugins(isTaken);
+    std::vector<Op> plugged = loadPlugins(installedPlugins(), isTaken);
     std::move(plugged.begin(), plugged.end(), std::back_inserter(ops));
     standTogether(ops);
-    for (Op& op : ops) {
-        if (!op.infer) continue; // test_op_table names the entry
-        op.infer = [infer = std::move(op.infer)](InferContext& ctx) {
-            const auto wrong = inputErrors(ctx.op(), ctx.inputs());
-            if (!wrong.empty()) throw wrong.front();
-            infer(ctx);
-            checkOutputs(ctx, ctx.outputs());
-        };
-    }
+    for (Op& op : ops) addChecks(op);
     return ops;
 }
 
-const std::vector<Op>& table() {
-    static const std::vector<Op> ops = buildTable();
-    return ops;
+using Names = std::unordered_map<std::string_view, const Op*>;
+
+/// Grows when a project brings plug-ins. Other threads may read it meanwhile, so no entry ever moves, and a
+/// map of names is replaced by a new one.
+class Table {
+public:
+    Table() : m_ops(buildTable()) {
+        const std::size_t pluginOps = loadedOps();
+        m_ops.reserve(m_ops.size() + kMostPluginOps - pluginOps);
+        publish();
+    }
+    std::span<const Op> ops() const noexcept { return {m_ops.data(), m_count.load()}; }
+    const Op* find(std::string_view name) const noexcept {
+        const Names& names = *m_names.load();
+        const auto at = names.find(name);
+        return at == names.end() ? nullptr : at->second;
+    }
+    bool add(const std::vector<std::filesystem::path>& files) {
+        const std::lock_guard lock(m_growing);
+        std::vector<Op> more =
+            loadPlugins(files, [this](std::string_view name) { return find(name) != nullptr; });
+        for (Op& op : more) addChecks(op);
+        std::move(more.begin(), more.end(), std::back_inserter(m_ops));
+        if (!more.empty()) publish();
+        return !more.empty();
+    }
+
+private:
+    static std::size_t loadedOps() {
+        std::size_t count = 0;
+        for (const Plugin& plugin : loadedPlugins()) count += plugin.ops.size();
+        return count;
+    }
+    void publish() {
+        auto names = std::make_unique<Names>();
+        for (const Op& op : m_ops) names->emplace(op.name, &op);
+        m_names = names.get();
+        m_allNames.push_back(std::move(names));
+        m_count = m_ops.size();
+    }
+
+    std::vector<Op> m_ops; ///< with room for all ops that plug-ins may have
+    std::atomic<std::size_t> m_count;
+    std::atomic<const Names*> m_names;
+    std::vector<std::unique_ptr<const Names>> m_allNames; ///< a reader may still use an old one
+    std::mutex m_growing;
+};
+
+Table& table() {
+    static Table all;
+    return all;
 }
 
 } // namespace
 
-std::span<const Op> opTable() { return table(); }
+std::span<const Op> opTable() { return table().ops(); }
 
-const Op* findOp(std::string_view name) noexcept {
-    static const std::unordered_map<std::string_view, const Op*> byName = [] {
-        std::unordered_map<std::string_view, const Op*> map;
-        for (const Op& op : table()) map.emplace(op.name, &op);
-        return map;
-    }();
-    const auto at = byName.find(name);
-    return at == byName.end() ? nullptr : at->second;
-}
+const Op* findOp(std::string_view name) noexcept { return table().find(name); }
+
+bool addPlugins(const std::vector<std::filesystem::path>& files) { return table().add(files); }
 
 } // namespace twb

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -76,6 +77,16 @@ std::vector<const TensorType*> NodeRules::inputTypes(const NodeFacts& facts) con
     return types;
 }
 
+/// What the project's file says about the origin of an unknown op; empty if it says nothing.
+std::string NodeRules::originOf(const std::string& op) const {
+    for (const NeededPlugin& plugin : m_graph.info().plugins)
+        if (std::ranges::find(plugin.ops, op) != plugin.ops.end())
+            return fmt::format("it is in the plug-in {}{}, which is not loaded{}; ", plugin.name,
+                               plugin.version.empty() ? "" : ' ' + plugin.version,
+                               plugin.homepage.empty() ? "" : " and available at " + plugin.homepage);
+    return {};
+}
+
 void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links) {
     if (!facts.op) {
         // A placeholder has as many outputs as its edges use, with unknown types.
@@ -83,11 +94,12 @@ void NodeRules::checkNode(NodeFacts& facts, const Node& node, const Links& links
             facts.outputs.resize(static_cast<std::size_t>(links.outgoing.back().from.port) + 1);
         const AttributeValue* opset = node.attributes.find("opset"); // set by the import of a model
         const auto* version = opset ? std::get_if<std::int64_t>(opset) : nullptr;
-        Diagnostic d =
-            makeError("unknown-op", node.id, -1,
-                      fmt::format("unknown op \"{}\"{} (node \"{}\"): it stays in the file unchanged; nodes "
-                                  "that do not depend on it can run",
-                                  node.op, version ? fmt::format(" of opset {}", *version) : "", node.name));
+        Diagnostic d = makeError(
+            "unknown-op", node.id, -1,
+            fmt::format("unknown op \"{}\"{} (node \"{}\"): {}it stays in the file unchanged; nodes "
+                        "that do not depend on it can run",
+                        node.op, version ? fmt::format(" of opset {}", *version) : "", node.name,
+                        originOf(node.op)));
         Fix remove;
         remove.kind = Fix::Kind::removeNode;
         remove.title = fmt::format("remove {}", labelOf(m_graph, node.id));

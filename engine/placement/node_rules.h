@@ -32,6 +32,7 @@ public:
 private:
     void checkNode(NodeFacts& facts, const Node& node, const Links& links);
     std::optional<TensorType> wouldMake(NodeFacts& facts, const Node& node);
+    std::string originOf(const std::string& op) const;
     std::vector<const TensorType*> inputTypes(const NodeFacts& facts) const;
     bool checkPorts(const NodeFacts& facts, const Node& node);
     bool checkInputs(const NodeFacts& facts, const Node& node, std::span<const TensorType* const> types);

@@ -49,6 +49,6 @@ static const twb_op kOps[] = {{.name = "Softclip", .doc = "Limits each element s
                                .infer = infer, .cpu = cpu, .cost = cost, .gradient = gradient}};
 
 const twb_plugin* twb_plugin_entry(void) {
-    static const twb_plugin plugin = {TWB_OP_API, sizeof(twb_op), "softclip", "1.0", NULL, kOps, 1, 0};
+    static const twb_plugin plugin = {TWB_OP_API, sizeof(twb_op), "softclip", "1.0", "https://example.org/softclip", kOps, 1, 0};
     return &plugin;
 }

@@ -36,6 +36,7 @@ class TestPlugins : public QObject {
         environment.insert("TWB_OPS", ops);
         environment.insert("XDG_DATA_HOME", m_twb.file("data"));
         environment.insert("XDG_CACHE_HOME", m_twb.file("cache"));
+        environment.insert("XDG_CONFIG_HOME", m_twb.file("config"));
         process.setProcessEnvironment(environment);
         process.setWorkingDirectory(m_twb.file(""));
         process.start(Program::path(), arguments);
@@ -72,6 +73,54 @@ private Q_SLOTS:
             QVERIFY2(ended.out.contains("Softclip"), qPrintable(ended.out + ended.err));
             QVERIFY(ended.out.contains("unknown-op"));
         }
+    }
+
+    /// The nodes of a missing plug-in say where to get it, and saving again keeps its name.
+    void aProjectNamesItsPlugins() {
+        QVERIFY(m_twb.exists("clipped.twb"));
+        const Ended placed = run(library("example"), {"place", "clipped.twb", "-o", "named.twb"});
+        QVERIFY2(placed.exit == 0, qPrintable(placed.err));
+        const QByteArray line = "{\"name\": \"softclip\", \"version\": \"1.0\", \"homepage\": "
+                                "\"https://example.org/softclip\", \"ops\": [\"Softclip\"]}";
+        QByteArray text = m_twb.read("named.twb");
+        QVERIFY2(text.contains("\"plugins\": [\n" + line + "\n],"), text.constData());
+        const Ended check = run("none", {"check", "named.twb"});
+        QVERIFY2(check.out.contains("it is in the plug-in softclip 1.0, which is not loaded and available at "
+                                    "https://example.org/softclip"),
+                 qPrintable(check.out));
+        const Ended again = run("none", {"fix", "named.twb", "-o", "again.twb"});
+        QVERIFY2(m_twb.exists("again.twb"), qPrintable(again.err));
+        QCOMPARE(m_twb.read("again.twb"), text);
+        // A newer version of the plug-in takes its own place.
+        text.replace("\"1.0\"", "\"0.1\"");
+        m_twb.write("old.twb", text);
+        const Ended newer = run(library("example"), {"place", "old.twb", "-o", "newer.twb"});
+        QVERIFY2(newer.exit == 0, qPrintable(newer.err));
+        QVERIFY(m_twb.read("newer.twb").contains(line));
+        QCOMPARE(m_twb.read("newer.twb").count("\"name\": \"softclip\""), 1);
+    }
+
+    /// They are programs: nothing loads them without the user's word.
+    void pluginsBesideAProjectNeedTrust() {
+        QDir folder(m_twb.file(""));
+        QVERIFY(folder.mkpath("mine/ops") && folder.mkpath("config/tensor-workbench"));
+        QVERIFY(QFile::copy(m_twb.file("clipped.twb"), m_twb.file("mine/clipped.twb")));
+        QVERIFY(QFile::copy(library("example"), m_twb.file("mine/ops/softclip.so")));
+        const QString ops = QFileInfo(m_twb.file("mine/ops")).canonicalFilePath();
+        const Ended unasked = run("", {"check", "mine/clipped.twb"});
+        QVERIFY(unasked.out.contains("unknown-op"));
+        QVERIFY2(unasked.err.contains("--project-ops"), qPrintable(unasked.err));
+        const Ended allowed = run("", {"--project-ops", "run", "mine/clipped.twb"});
+        QVERIFY2(allowed.exit == 0, qPrintable(allowed.err));
+        QCOMPARE(allowed.err, "");
+        m_twb.write("config/tensor-workbench/trusted-ops", QByteArray("-" + ops.toUtf8() + "\n"));
+        const Ended refused = run("", {"check", "mine/clipped.twb"});
+        QVERIFY(refused.out.contains("unknown-op"));
+        QCOMPARE(refused.err, "");
+        m_twb.write("config/tensor-workbench/trusted-ops", QByteArray("+" + ops.toUtf8() + "\n"));
+        const Ended trusted = run("", {"check", "mine/clipped.twb"});
+        QVERIFY2(trusted.exit == 0, qPrintable(trusted.out + trusted.err));
+        QCOMPARE(run("", {"--no-plugins", "check", "mine/clipped.twb"}).exit, 3);
     }
 
     void attributesOfAPluginAreChecked() {

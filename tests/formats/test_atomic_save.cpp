@@ -27,7 +27,7 @@ class TestAtomicSave : public QObject {
     static Graph graph(int n) {
         Graph graph;
         Delta delta;
-        delta.info = Change<GraphInfo>{graph.info(), GraphInfo{std::to_string(n), "", Policy::strict, 1}};
+        delta.info = Change<GraphInfo>{graph.info(), GraphInfo{std::to_string(n), "", Policy::strict, 1, {}}};
         delta.lanes.push_back({std::nullopt, Lane{LaneId(1), Device::cpu(), "", 0, 0}});
         for (std::uint64_t i = 1; i <= 300; ++i)
             delta.nodes.push_back(

@@ -31,8 +31,11 @@ public:
     Graph make(std::size_t nodes) {
         Graph empty;
         DeltaBuilder b(empty, "random");
-        b.setInfo({text(), text(), pick(2) ? Policy::strict : Policy::implicit,
-                   static_cast<std::int64_t>(1 + pick(1000))});
+        b.setInfo({text(),
+                   text(),
+                   pick(2) ? Policy::strict : Policy::implicit,
+                   static_cast<std::int64_t>(1 + pick(1000)),
+                   {}});
         std::vector<LaneId> lanes;
         std::vector<FrameId> frames{FrameId::none};
         std::vector<NodeId> ids;
@@ -132,6 +135,36 @@ class TestProject : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    /// Also after a save by a program that does not have the plug-in.
+    void pluginsOfPlaceholdersStayNamed() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const std::vector<NeededPlugin> plugins{
+            {"bend", "1.2", "https://example.org/bend", {"Bend", "Unbend"}}, {"other", "", "", {"Absent"}}};
+        builder.setInfo({"t", "", Policy::strict, 1, plugins});
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 200});
+        Node node;
+        node.op = "Bend";
+        node.name = "b";
+        node.lane = cpu;
+        const NodeId bend = builder.addNode(node);
+        graph.apply(builder.take());
+        const std::string text = toProjectText(graph);
+        // Only those in use.
+        const std::string line = "\"plugins\": [\n{\"name\": \"bend\", \"version\": \"1.2\", \"homepage\": "
+                                 "\"https://example.org/bend\", \"ops\": [\"Bend\"]}\n],\n";
+        QVERIFY2(text.find(line) != std::string::npos, text.c_str());
+        const Graph again = parseProject(text, "g.twb");
+        QCOMPARE(again.info().plugins.size(), std::size_t(1));
+        QCOMPARE(again.info().plugins[0].homepage, std::string("https://example.org/bend"));
+        QCOMPARE(toProjectText(again), text);
+        Graph without = again;
+        DeltaBuilder remove(without, "remove");
+        remove.removeNode(bend);
+        without.apply(remove.take());
+        QVERIFY(toProjectText(without).find("plugins") == std::string::npos);
+    }
+
     void sourceFilesInTheProjectsFolderMoveWithIt() {
         const QTemporaryDir dir;
         const std::filesystem::path here = dir.path().toStdString();

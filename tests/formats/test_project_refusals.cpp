@@ -65,6 +65,20 @@ private Q_SLOTS:
             "iterations must be an integer");
         row("fraction for an integer", with("\"iterations\": 1", "\"iterations\": 1.5"),
             "iterations must be an integer");
+        const auto plugins = [](const char* list) {
+            return with("\"iterations\": 1", std::string("\"iterations\": 1, \"plugins\": ") + list);
+        };
+        row("plugins an object", plugins("{}"), "plugins must be a list");
+        row("plugin a text", plugins("[\"bend\"]"), "plugins[0] must be an object");
+        row("plugin without ops", plugins(R"([{"name": "bend"}])"), "plugins[0] has no \"ops\"");
+        row("ops a text", plugins(R"([{"name": "bend", "ops": "Bend"}])"),
+            "plugins[0].ops must be a list of strings");
+        row("op a number", plugins(R"([{"name": "bend", "ops": ["Bend", 3]}])"),
+            "plugins[0].ops must be a list of strings");
+        row("op a list", plugins(R"([{"name": "bend", "ops": [["Bend"]]}])"),
+            "plugins[0].ops must be a string, not a list");
+        row("plugin's version a number", plugins(R"([{"name": "bend", "version": 1, "ops": []}])"),
+            "plugins[0].version must be a string");
         row("iterations 0", with("\"iterations\": 1", "\"iterations\": 0"),
             "iterations is 0; it must lie between 1 and");
         row("policy", with("\"strict\"", "\"loose\""), "policy must be \"strict\", \"implicit\" or \"guard:");

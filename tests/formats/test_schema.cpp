@@ -45,7 +45,7 @@ private Q_SLOTS:
         Graph graph;
         QCOMPARE(schema().problem(json::parse(toProjectText(graph))), std::string());
         DeltaBuilder b(graph, "");
-        b.setInfo({"t", "d", Policy::implicit, 7});
+        b.setInfo({"t", "d", Policy::implicit, 7, {{"ops", "1.0", "https://example.org", {"Op"}}}});
         const LaneId lane = b.addLane({LaneId::none, Device::cuda(63), "title", -3, 120.5});
         const FrameId outer = b.addFrame({FrameId::none, "outer", FrameId::none});
         const FrameId inner = b.addFrame({FrameId::none, "inner", outer});
@@ -85,6 +85,10 @@ private Q_SLOTS:
         row("/iterations", "\"1\"");
         row("/policy", "\"loose\"");
         row("/title", "3");
+        row("/plugins", "{}");
+        row("/plugins", "[{\"name\": \"bend\"}]");
+        row("/plugins", "[{\"name\": \"bend\", \"ops\": \"Bend\"}]");
+        row("/plugins", "[{\"name\": \"bend\", \"ops\": [3]}]");
         row("/nodes", "{}");
         row("/nodes/0", "[]");
         row("/nodes/0/id", "0");

@@ -104,6 +104,23 @@ private Q_SLOTS:
                     ->text()
                     .contains(QLatin1String("needs a file of yours")));
     }
+
+    void aPlaceholderNamesItsPlugin() {
+        OneConv g("Bend");
+        DeltaBuilder builder(g.graph, "name");
+        GraphInfo info = g.graph.info();
+        info.plugins = {{"bend", "1.2", "https://example.org/bend", {"Bend"}}};
+        builder.setInfo(info);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.conv));
+        QVERIFY(!find<QToolButton>(*hand.window, "opHelpToggle")->isVisible());
+        bool isNamed = false;
+        for (const QLabel* label : hand.window->findChildren<QLabel*>())
+            isNamed |= label->text().contains(QLatin1String("bend 1.2")) &&
+                       label->text().contains(QLatin1String("https://example.org/bend"));
+        QVERIFY(isNamed);
+    }
 };
 
 TWB_GUI_TEST_MAIN(TestOpHelp)

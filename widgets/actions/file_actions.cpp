@@ -4,6 +4,9 @@
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
 #include "graph/delta.h"
+#include "ops/op_table.h"
+#include "ops/plugins/plugins.h"
+#include "ops/plugins/project_plugins.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/busy_dialog.h"
@@ -113,7 +116,9 @@ std::optional<FileActions::OpenedFile> FileActions::readFile(const QString& path
         file.simplification = std::move(model->simplification);
         file.simplifications = std::move(model->simplifications);
     } else {
+        const std::size_t ops = opTable().size();
         file.graph = loadProject(std::filesystem::path(file.path.toStdU16String()));
+        if (opTable().size() != ops) Q_EMIT opsAdded();
     }
     return file;
 }
@@ -152,7 +157,34 @@ void FileActions::openByDialog() {
     if (!path.isEmpty()) openFile(path);
 }
 
+/// Asks once per folder. Without an answer, the project's plug-ins stay unused.
+void FileActions::askAboutPlugins(const QString& path) {
+    if (isModel(path) || arePluginsDisabled()) return;
+    const std::filesystem::path ops = opsBeside(std::filesystem::path(path.toStdU16String()));
+    if (ops.empty() || trustIn(ops) != Trust::unasked) return;
+    QStringList names;
+    for (const std::filesystem::path& file : librariesIn(ops)) names << toQt(file.filename().string());
+    QMessageBox box(QMessageBox::NoIcon, tr("Use the project's plug-ins?"),
+                    names.size() == 1
+                        ? tr("The folder of %1 has a plug-in with ops.").arg(QFileInfo(path).fileName())
+                        : tr("The folder of %1 has plug-ins with ops.").arg(QFileInfo(path).fileName()),
+                    QMessageBox::NoButton, &m_window);
+    box.setInformativeText(
+        tr("A plug-in is a program and can do all that you can do. Use it only if you trust its author. "
+           "The answer is remembered for this folder.\n\n%1: %2")
+            .arg(QDir::toNativeSeparators(toQt(ops.string())), names.join(QStringLiteral(", "))));
+    dress(box, Severity::warning);
+    const QPushButton* use = box.addButton(tr("Use"), QMessageBox::AcceptRole);
+    QPushButton* leave = box.addButton(tr("Do not use"), QMessageBox::RejectRole);
+    box.setDefaultButton(leave);
+    box.setEscapeButton(leave);
+    box.exec();
+    m_editor.attempt(tr("Cannot remember the answer"),
+                     [&] { rememberTrust(ops, box.clickedButton() == use); });
+}
+
 bool FileActions::openFile(const QString& path) {
+    askAboutPlugins(path);
     const QString title = tr("Cannot open the file");
     std::optional<OpenedFile> file;
     if (!m_editor.attempt(title, [&] { file = readFile(path); }) || !file || !mayLeave()) return false;

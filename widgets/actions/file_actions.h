@@ -43,8 +43,12 @@ public:
     /// Asks about a run in progress, and stops it. False if the user cancelled.
     bool mayEndRun();
 
+Q_SIGNALS:
+    void opsAdded(); ///< a project's plug-ins were loaded
+
 private:
     struct OpenedFile;
+    void askAboutPlugins(const QString& path);
     std::optional<OpenedFile> readFile(const QString& path);
     void showFile(OpenedFile file);
     bool mayDiscard();

@@ -250,6 +250,19 @@ void Inspector::setProblemsElsewhere(bool elsewhere) {
     if (std::exchange(m_problemsElsewhere, elsewhere) != elsewhere) refresh();
 }
 
+/// For an op that is not in the op table.
+QString Inspector::placeholderText(const Node& node) const {
+    QString text = tr("Unknown op. It is saved unchanged, but cannot run.");
+    for (const NeededPlugin& plugin : m_document.graph().info().plugins) {
+        if (std::ranges::find(plugin.ops, node.op) == plugin.ops.end()) continue;
+        const QString name = toQt(plugin.version.empty() ? plugin.name : plugin.name + ' ' + plugin.version);
+        text += QLatin1Char('\n') + tr("It is in the plug-in %1, which is not loaded.").arg(name);
+        if (!plugin.homepage.empty())
+            text += QLatin1Char('\n') + tr("Available at %1").arg(toQt(plugin.homepage));
+    }
+    return text;
+}
+
 void Inspector::showNode(const Node& node) {
     const Op* op = findOp(node.op);
     if (!m_name->hasFocus() || m_builtFor != std::set{node.id}) {
@@ -260,7 +273,7 @@ void Inspector::showNode(const Node& node) {
     const NodeFacts* facts = m_document.analysis().find(node.id);
     m_device->setDevice(facts ? facts->device : m_document.graph().deviceOf(node));
     if (!op)
-        m_doc->setText(tr("Unknown op. It is saved unchanged, but cannot run."));
+        m_doc->setText(placeholderText(node));
     else
         m_doc->setText(toQt(op->formula.empty() ? op->doc : op->doc + "\n" + op->formula));
     showAttributes({&node});

@@ -52,6 +52,7 @@ private:
     QWidget* makePlacement();
     void refresh();        ///< after a change of the selection or the document
     void refreshFigures(); ///< after RunController::frame()
+    QString placeholderText(const Node& node) const;
     void showNode(const Node& node);
     void showEdge(const Edge& edge);
     void showMany();

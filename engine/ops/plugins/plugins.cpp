@@ -15,6 +15,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace twb {
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 
 /// A kernel of the op table is a function without state. So each op of a plug-in has one of these slots, and
 /// a function that knows its number.
-constexpr std::size_t kSlots = 128;
+constexpr std::size_t kSlots = kMostPluginOps;
 
 struct Slot {
     const twb_op* op = nullptr;
@@ -32,6 +33,8 @@ struct Slot {
 
 struct State {
     bool disabled = false;
+    std::mutex mutex;                          ///< of the two lists
+    std::map<std::string, std::string> owners; ///< by op: the plug-in; loading is one at a time
     std::vector<Plugin> loaded;
     std::vector<PluginProblem> problems;
     std::array<Slot, kSlots> slots{};
@@ -222,7 +225,15 @@ Op completed(const twb_op& op, const std::string& category) {
     return out;
 }
 
-/// The libraries of a folder, by name; none if there is no such folder.
+} // namespace
+
+void disablePlugins() noexcept { state().disabled = true; }
+
+bool arePluginsDisabled() noexcept {
+    const char* set = std::getenv("TWB_OPS");
+    return state().disabled || (set && std::string_view(set) == "none");
+}
+
 std::vector<fs::path> librariesIn(const fs::path& folder) {
     std::vector<fs::path> out;
     std::error_code failed;
@@ -232,11 +243,11 @@ std::vector<fs::path> librariesIn(const fs::path& folder) {
     return out;
 }
 
-std::vector<fs::path> pluginFiles(std::vector<PluginProblem>& problems) {
+std::vector<fs::path> installedPlugins() {
     std::vector<fs::path> out;
+    if (arePluginsDisabled()) return out;
     const char* set = std::getenv("TWB_OPS");
     std::string list = set ? set : "";
-    if (list == "none") return out;
     std::error_code failed;
     while (!list.empty()) {
         const auto colon = list.find(':');
@@ -248,7 +259,7 @@ std::vector<fs::path> pluginFiles(std::vector<PluginProblem>& problems) {
         } else if (fs::exists(one, failed)) {
             out.push_back(fs::absolute(one, failed)); // a name without a slash would be searched for
         } else {
-            problems.push_back({one, "there is no such file or folder; correct TWB_OPS"});
+            reportPlugin({one, "there is no such file or folder; correct TWB_OPS"});
         }
     }
     const char* data = std::getenv("XDG_DATA_HOME");
@@ -262,16 +273,12 @@ std::vector<fs::path> pluginFiles(std::vector<PluginProblem>& problems) {
     return out;
 }
 
-} // namespace
-
-void disablePlugins() noexcept { state().disabled = true; }
-
-std::vector<Op> loadPlugins(const std::function<bool(std::string_view)>& isTaken) {
+std::vector<Op> loadPlugins(const std::vector<fs::path>& files,
+                            const std::function<bool(std::string_view)>& isTaken) {
     State& all = state();
     std::vector<Op> out;
-    if (all.disabled) return out;
-    std::map<std::string, std::string> owners; // by op: the plug-in
-    for (const fs::path& file : pluginFiles(all.problems)) {
+    if (arePluginsDisabled()) return out;
+    for (const fs::path& file : files) {
         try {
             if (std::string wrong = checkPluginInChild(file); !wrong.empty())
                 throw Error(ErrorCode::badFile, wrong);
@@ -288,30 +295,45 @@ std::vector<Op> loadPlugins(const std::function<bool(std::string_view)>& isTaken
                 for (std::uint32_t i = 0; i < library.table->op_count; ++i) {
                     const twb_op& op = library.op(i);
                     ops.push_back(completed(op, plugin.name));
+                    if (const auto owner = all.owners.find(op.name); owner != all.owners.end())
+                        throw Error(ErrorCode::badFile, fmt::format("its op {} is already in the plug-in {}",
+                                                                    op.name, owner->second));
                     if (isTaken(op.name))
                         throw Error(ErrorCode::badFile,
                                     fmt::format("its op {} has the name of an op of the program; rename it",
                                                 op.name));
-                    if (const auto owner = owners.find(op.name); owner != owners.end())
-                        throw Error(ErrorCode::badFile, fmt::format("its op {} is already in the plug-in {}",
-                                                                    op.name, owner->second));
                     plugin.ops.emplace_back(op.name);
                 }
             } catch (const Error&) {
                 all.used = before; // no kernel of these ops was called yet
                 throw;
             }
-            for (const std::string& name : plugin.ops) owners[name] = plugin.name;
+            for (const std::string& name : plugin.ops) all.owners[name] = plugin.name;
             std::move(ops.begin(), ops.end(), std::back_inserter(out));
+            const std::lock_guard lock(all.mutex);
             all.loaded.push_back(std::move(plugin));
         } catch (const Error& error) {
-            all.problems.push_back({file, error.what()});
+            reportPlugin({file, error.what()});
         }
     }
     return out;
 }
 
-const std::vector<Plugin>& loadedPlugins() noexcept { return state().loaded; }
-const std::vector<PluginProblem>& pluginProblems() noexcept { return state().problems; }
+std::vector<Plugin> loadedPlugins() {
+    const std::lock_guard lock(state().mutex);
+    return state().loaded;
+}
+
+std::vector<PluginProblem> pluginProblems() {
+    const std::lock_guard lock(state().mutex);
+    return state().problems;
+}
+
+void reportPlugin(PluginProblem problem) {
+    const std::lock_guard lock(state().mutex);
+    for (const PluginProblem& known : state().problems)
+        if (known.file == problem.file && known.sentence == problem.sentence) return;
+    state().problems.push_back(std::move(problem));
+}
 
 } // namespace twb

@@ -28,14 +28,30 @@ struct PluginProblem {
 
 /// Leaves all plug-ins out. Call it before the first use of the op table.
 void disablePlugins() noexcept;
+/// By disablePlugins(), or by TWB_OPS=none.
+bool arePluginsDisabled() noexcept;
 
-/// Loads the plug-ins: the libraries that $TWB_OPS names (files and folders, separated by colons; "none": no
-/// plug-in at all), and those in $XDG_DATA_HOME/tensor-workbench/ops. Each is checked in a process of its own
-/// before its first use. For the op table, once. `isTaken`: whether an op of this name exists.
-std::vector<Op> loadPlugins(const std::function<bool(std::string_view)>& isTaken);
+/// All plug-ins together may have this many ops.
+inline constexpr std::size_t kMostPluginOps = 128;
+
+/// The libraries of a folder, by name; none if there is no such folder.
+std::vector<std::filesystem::path> librariesIn(const std::filesystem::path& folder);
+/// The libraries that $TWB_OPS names (files and folders, separated by colons; "none": no plug-in at all), and
+/// those in $XDG_DATA_HOME/tensor-workbench/ops.
+std::vector<std::filesystem::path> installedPlugins();
+
+/// Loads libraries. Each is checked in a process of its own before its first use. For the op table.
+/// `isTaken`: whether an op of this name exists.
+std::vector<Op> loadPlugins(const std::vector<std::filesystem::path>& files,
+                            const std::function<bool(std::string_view)>& isTaken);
+/// Adds the ops of more libraries to the op table. Returns whether there are new ops. May be called from any
+/// thread. In ops/op_table.cpp.
+bool addPlugins(const std::vector<std::filesystem::path>& files);
 
 /// The plug-ins in the op table and those that were refused; empty before the first use of the op table.
-const std::vector<Plugin>& loadedPlugins() noexcept;
-const std::vector<PluginProblem>& pluginProblems() noexcept;
+std::vector<Plugin> loadedPlugins();
+std::vector<PluginProblem> pluginProblems();
+/// Adds to pluginProblems(), unless it is there.
+void reportPlugin(PluginProblem problem);
 
 } // namespace twb
