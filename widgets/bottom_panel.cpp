@@ -94,6 +94,8 @@ QStringList BottomPanel::keys() const {
     return out;
 }
 
+QWidget* BottomPanel::currentPage() const { return m_pages->currentWidget(); }
+
 int BottomPanel::currentIndex() const { return m_tabs->currentIndex(); }
 
 } // namespace twb

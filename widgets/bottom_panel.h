@@ -23,6 +23,7 @@ public:
     bool showPage(const QString& key); ///< false if there is no such page
     QStringList keys() const;
     int currentIndex() const;
+    QWidget* currentPage() const;
 
 protected:
     void resizeEvent(QResizeEvent* event) override;

@@ -23,6 +23,7 @@
 #include "widgets/main_window.h"
 #include "widgets/manual_window.h"
 #include "widgets/panels/log_panel.h"
+#include "widgets/panels/plot_table.h"
 #include "widgets/panels/transfers_panel.h"
 #include "widgets/quick_find.h"
 #include "widgets/settings.h"
@@ -152,6 +153,15 @@ void MainWindow::buildViewMenu() {
     menu.addSeparator();
     m_view->fillPages(menu, *m_bottom);
     m_transfers->fillMenu(*menu.addMenu(tr("Transfer p&lot")), twb::addAction);
+    twb::addAction(menu, tr("Show plot as ta&ble"), QKeySequence(QStringLiteral("Alt+Shift+V")), [this] {
+        PlotTable* table = PlotTable::in(*m_bottom->currentPage());
+        if (table)
+            table->show();
+        else
+            m_editor->say(
+                tr("No plot here. Choose Transfers, Timeline, Memory or Training, and run the graph."),
+                Severity::note);
+    });
     menu.addSeparator();
     m_overlay->fill(menu);
     menu.addSeparator();

@@ -2,6 +2,7 @@
 
 #include "core/format.h"
 #include "widgets/labels.h"
+#include "widgets/panels/plot_table.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -33,6 +34,25 @@ MemoryBars::MemoryBars(QWidget* parent) : QWidget(parent) {
     setObjectName(QStringLiteral("memoryBars"));
     setAccessibleName(tr("Memory of each device"));
     setFocusPolicy(Qt::StrongFocus);
+    new PlotTable(*this, [this] { return values(); });
+}
+
+PlotValues MemoryBars::values() const {
+    PlotValues out;
+    out.title = accessibleName();
+    out.columns = {{"device", tr("device")},
+                   {"name", tr("hardware")},
+                   {"planned_bytes", tr("planned, bytes")},
+                   {"peak_bytes", tr("peak, bytes")},
+                   {"capacity_bytes", tr("capacity, bytes")}};
+    out.rows = int(m_rows.size());
+    out.at = [rows = m_rows](int row, int column) -> QVariant {
+        const Row& device = rows[std::size_t(row)];
+        if (column == 0) return toQt(device.device.toString());
+        if (column == 1) return device.name;
+        return qlonglong(column == 2 ? device.planned : column == 3 ? device.peak : device.total);
+    };
+    return out;
 }
 
 void MemoryBars::setRows(std::vector<Row> rows) {

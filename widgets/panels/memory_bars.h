@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/device.h"
+#include "widgets/panels/plot_values.h"
 
 #include <QString>
 #include <QWidget>
@@ -26,6 +27,7 @@ public:
     explicit MemoryBars(QWidget* parent = nullptr);
     void setRows(std::vector<Row> rows);
     const std::vector<Row>& rows() const noexcept { return m_rows; }
+    PlotValues values() const;
     int chosen() const noexcept { return m_chosen; }
     QRect rectOf(int row) const;
 

@@ -2,6 +2,7 @@
 
 #include "core/format.h"
 #include "widgets/labels.h"
+#include "widgets/panels/plot_table.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -27,6 +28,7 @@ constexpr double kHead = 22; ///< px above the chart
 MemoryStack::MemoryStack(QWidget* parent) : QWidget(parent) {
     setObjectName(QStringLiteral("memoryStack"));
     setAccessibleName(tr("Memory over an iteration"));
+    new PlotTable(*this, [this] { return values(); });
 }
 
 void MemoryStack::setCourse(std::shared_ptr<const Plan> plan, std::optional<MemoryCourse> course,
@@ -88,6 +90,17 @@ void MemoryStack::makeBands() {
     for (const Line& line : m_lines)
         said << QStringLiteral("%1 %2").arg(line.text, localized(formatBytes(double(line.bytes))));
     setAccessibleDescription(tr("At the peak: %1").arg(said.join(QStringLiteral(", "))));
+}
+
+PlotValues MemoryStack::values() const {
+    if (!m_course) return {accessibleName(), {}, 0, {}};
+    QStringList names;
+    std::map<std::uint32_t, std::size_t> bandOf;
+    for (std::size_t i = 0; i < m_bands.size(); ++i) {
+        names << m_bands[i].name;
+        for (const std::uint32_t step : m_bands[i].producers) bandOf[step] = i;
+    }
+    return memoryValues(*m_course, names, [&](std::uint32_t step) { return bandOf.at(step); });
 }
 
 int MemoryStack::columnOf(std::int64_t ns, int width) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "profile/trace_memory.h"
+#include "widgets/panels/plot_values.h"
 
 #include <QString>
 #include <QWidget>
@@ -34,6 +35,8 @@ public:
         bool isRest = false; ///< all the others
     };
     const std::vector<Band>& bands() const noexcept { return m_bands; }
+    /// The bytes of each band over the iteration.
+    PlotValues values() const;
     /// A line of the list beside the chart.
     struct Line {
         QString text;

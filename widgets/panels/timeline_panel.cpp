@@ -2,6 +2,7 @@
 
 #include "profile/report.h"
 #include "widgets/labels.h"
+#include "widgets/panels/plot_table.h"
 #include "widgets/plain_text.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
@@ -33,6 +34,7 @@ TimelinePanel::TimelinePanel(Document& document, RunController& runs, QWidget* p
     setAccessibleName(tr("Timeline of the last iterations"));
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
+    new PlotTable(*this, [this] { return timelineValues(std::make_shared<TimelineModel>(m_model)); });
     connect(&m_runs, &RunController::started, this, [this] { m_isHeld = false; });
     connect(&m_runs, &RunController::frame, this, [this] {
         if (!m_runs.isRunning() || (!m_isHeld && m_budget.isDue())) refresh();

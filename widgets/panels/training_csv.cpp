@@ -15,33 +15,7 @@ QByteArray field(const std::string& text) {
     return out;
 }
 
-QByteArray stepsOf(const TrainingCourse& run) {
-    QByteArray out;
-    const std::vector<EpochRecord>& epochs = run.record.epochs;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < run.losses.size(); ++i) {
-        out += number(std::int64_t{run.number}) + ',' + number(std::int64_t(i + 1)) + ',' +
-               number(run.losses[i]);
-        if (next < epochs.size() && epochs[next].steps == std::int64_t(i + 1)) {
-            const EpochRecord& epoch = epochs[next++];
-            out += ',' + number(epoch.epoch);
-            for (const std::optional<double>& value : {epoch.validationLoss, epoch.accuracy, epoch.rate})
-                out += ',' + number(value);
-        } else {
-            out += ",,,,";
-        }
-        out += '\n';
-    }
-    return out;
-}
-
 } // namespace
-
-QByteArray csvOf(const TrainingRun& training) {
-    QByteArray out = "run,step,loss,epoch,validation_loss,accuracy,lr\n";
-    for (const TrainingCourse& run : training.earlier()) out += stepsOf(run);
-    return out + stepsOf(training.course());
-}
 
 QByteArray csvOf(const std::vector<EpochRecord>& epochs) {
     QByteArray out = "epoch,parameter,gradient_norm,weight_norm,update_norm,update_ratio\n";

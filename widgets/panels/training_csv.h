@@ -6,8 +6,6 @@
 
 namespace twb {
 
-/// The steps of all runs with their losses, and the figures of the epochs that they end.
-QByteArray csvOf(const TrainingRun& training);
 /// The figures of each parameter after each epoch.
 QByteArray csvOf(const std::vector<EpochRecord>& epochs);
 /// A line per label and prediction.

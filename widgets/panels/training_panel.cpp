@@ -9,6 +9,7 @@
 #include "widgets/labels.h"
 #include "widgets/panels/heat_table.h"
 #include "widgets/panels/loss_plot.h"
+#include "widgets/panels/plot_table.h"
 #include "widgets/panels/training_csv.h"
 #include "widgets/panels/training_tables.h"
 #include "widgets/text.h"
@@ -83,6 +84,7 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
     emptyLayout->addWidget(m_learn, 0, Qt::AlignHCenter);
     emptyLayout->addStretch(1);
 
+    new PlotTable(*m_plot, [this] { return trainingValues(runsOf(false)); });
     m_message->setAlignment(Qt::AlignCenter);
     m_message->setWordWrap(true);
     m_left->addWidget(m_plot);
@@ -304,6 +306,16 @@ std::vector<bool> TrainingPanel::shownRuns() const {
     return out;
 }
 
+/// Oldest first; those in the plot, or all.
+std::vector<const TrainingCourse*> TrainingPanel::runsOf(bool all) const {
+    std::vector<const TrainingCourse*> out;
+    const std::vector<bool> shown = shownRuns();
+    for (std::size_t i = 0; i < m_training.earlier().size(); ++i)
+        if (all || (i < shown.size() && shown[i])) out.push_back(&m_training.earlier()[i]);
+    out.push_back(&m_training.course());
+    return out;
+}
+
 void TrainingPanel::refreshView() {
     const TrainingRecord& record = m_training.course().record;
     m_parameters->setEpochs(record.epochs);
@@ -436,7 +448,8 @@ void TrainingPanel::exportPicture() {
 QByteArray TrainingPanel::csv() const {
     const TrainingRecord& record = m_training.course().record;
     if (view() == ParameterView) return csvOf(record.epochs);
-    return view() == ConfusionView ? csvOf(record.confusion) : csvOf(m_training);
+    if (view() == ConfusionView) return csvOf(record.confusion);
+    return QByteArray::fromStdString(toCsv(trainingValues(runsOf(true))));
 }
 
 bool TrainingPanel::savePicture(const QString& path) const {

@@ -64,6 +64,7 @@ private:
     void refreshView();
     void refreshFacts();
     std::vector<bool> shownRuns() const;
+    std::vector<const TrainingCourse*> runsOf(bool all) const;
     void exportWeights();
     void exportCsv();
     void exportPicture();

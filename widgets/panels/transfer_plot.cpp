@@ -1,6 +1,7 @@
 #include "widgets/panels/transfer_plot.h"
 
 #include "core/format.h"
+#include "widgets/panels/plot_table.h"
 #include "widgets/panels/rolling_band.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
@@ -48,6 +49,7 @@ TransferPlot::TransferPlot(QWidget* parent)
       m_logarithmic(new FigureTicker<DecadeTicker>) {
     setObjectName(QStringLiteral("transferPlot"));
     setAccessibleName(tr("Each transfer over the iterations"));
+    new PlotTable(*this, [this] { return values(); });
     setFocusPolicy(Qt::StrongFocus);
     setNoAntialiasingOnDrag(true);
     setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
@@ -136,17 +138,42 @@ std::size_t TransferPlot::points() const {
                                  std::size_t((m_frozen + m_series->cell() - 1) / m_series->cell()));
 }
 
+std::vector<double> TransferPlot::valuesOf(std::size_t row) const {
+    std::vector<double> out(points());
+    double sum = 0;
+    for (std::size_t point = 0; point < out.size(); ++point) {
+        out[point] = valueOf(m_unit, *m_series, point, m_curves[row].row.transfer);
+        if (m_unit == Unit::total && !std::isnan(out[point])) out[point] = sum += out[point];
+    }
+    return out;
+}
+
 void TransferPlot::fill(std::size_t row) {
     QVector<QCPGraphData> data;
-    const std::size_t count = points();
-    data.reserve(qsizetype(count));
-    double sum = 0;
-    for (std::size_t point = 0; point < count; ++point) {
-        double value = valueOf(m_unit, *m_series, point, m_curves[row].row.transfer);
-        if (m_unit == Unit::total && !std::isnan(value)) value = sum += value;
-        data.push_back({double(point) * m_series->cell(), value});
-    }
+    const std::vector<double> values = valuesOf(row);
+    data.reserve(qsizetype(values.size()));
+    for (std::size_t point = 0; point < values.size(); ++point)
+        data.push_back({double(point) * m_series->cell(), values[point]});
     m_curves[row].line->data()->set(data, true);
+}
+
+PlotValues TransferPlot::values() const {
+    PlotValues out;
+    out.title = accessibleName() + QStringLiteral(": ") + unitText();
+    if (!m_series) return out;
+    out.columns = {{"iteration", tr("iteration")}};
+    std::vector<std::vector<double>> curves;
+    for (const LegendEntry& entry : legendEntries()) {
+        out.columns.push_back({entry.name.toStdString(), entry.name});
+        curves.push_back(valuesOf(entry.row));
+    }
+    out.rows = curves.empty() ? 0 : int(points());
+    out.at = [curves = std::move(curves), cell = m_series->cell()](int row, int column) -> QVariant {
+        if (column == 0) return qlonglong(row) * cell;
+        const double value = curves[std::size_t(column - 1)][std::size_t(row)];
+        return std::isnan(value) ? QVariant() : QVariant(value);
+    };
+    return out;
 }
 
 void TransferPlot::fillPrediction(std::size_t row) {

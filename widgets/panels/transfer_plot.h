@@ -5,6 +5,7 @@
 #include "widgets/panels/figure_ticker.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/panels/plot_readout.h"
+#include "widgets/panels/plot_values.h"
 
 #include <memory>
 #include <optional>
@@ -58,6 +59,8 @@ public:
     };
     std::vector<LegendEntry> legendEntries() const;
     bool showsPrediction() const;
+    /// A line per point, a column per curve.
+    PlotValues values() const;
     /// The text for the point nearest to the pointer; empty if there is none.
     QString readout() const { return m_readout->text(); }
     /// A point of a row's curve, in pixels of the widget; nothing if the plot does not show it.
@@ -86,6 +89,7 @@ private:
     void stylePens();
 
     void stopFollowing();
+    std::vector<double> valuesOf(std::size_t row) const;
     void fill(std::size_t row);
     void fillPrediction(std::size_t row);
     void fillBand();
