@@ -4,7 +4,6 @@
 #include "graph/composites.h"
 #include "graph/folding.h"
 #include "graph/fresh_seed.h"
-#include "graph/port_fit.h"
 #include "graph/routes.h"
 #include "ops/op_table.h"
 #include "widgets/edit_title.h"
@@ -81,9 +80,8 @@ DTypeSet typesOf(const Analysis& analysis, const LooseWire& wire) {
 
 bool fits(const QString& op, const Analysis& analysis, const LooseWire& wire) {
     const DTypeSet types = typesOf(analysis, wire);
-    const std::string name = op.toStdString();
-    return wire.heldBy == PortSide::output ? inputFor(name, types).has_value()
-                                           : outputFor(name, types).has_value();
+    return wire.heldBy == PortSide::output ? inputOfEntry(op, types).has_value()
+                                           : outputOfEntry(op, types).has_value();
 }
 
 Delta addOp(const Graph& graph, const NewOp& what, std::vector<NodeId>* added) {
@@ -104,8 +102,9 @@ Delta addOpTo(const Graph& graph, const NewOp& what, const Analysis& analysis, c
     const std::vector<NodeId> nodes = add(builder, what);
     const DTypeSet types = typesOf(analysis, wire);
     if (wire.heldBy == PortSide::output) {
-        if (const auto port = inputFor(name, types)) builder.connect({wire.port, portOf(nodes, *port)});
-    } else if (const auto port = outputFor(name, types)) {
+        if (const auto port = inputOfEntry(what.op, types))
+            builder.connect({wire.port, portOf(nodes, *port)});
+    } else if (const auto port = outputOfEntry(what.op, types)) {
         builder.connect({portOf(nodes, *port), wire.port});
     }
     if (added) *added = nodes;

@@ -4,6 +4,7 @@
 #include "graph/routes.h"
 #include "widgets/edit_title.h"
 #include "widgets/graph_edits.h"
+#include "widgets/palette/own_modules.h"
 
 #include <algorithm>
 #include <map>
@@ -32,9 +33,9 @@ bool standsAlone(const Graph& graph, NodeId node) {
 
 } // namespace
 
-std::optional<Splice> spliceOf(const Analysis& analysis, const Edge& wire, std::string_view entry) {
-    const auto input = inputFor(entry, carriedBy(analysis, wire));
-    const auto output = outputFor(entry, takenAt(analysis, wire.to));
+std::optional<Splice> spliceOf(const Analysis& analysis, const Edge& wire, const QString& entry) {
+    const auto input = inputOfEntry(entry, carriedBy(analysis, wire));
+    const auto output = outputOfEntry(entry, takenAt(analysis, wire.to));
     if (!input || !output) return std::nullopt;
     return Splice{wire, *input, *output};
 }

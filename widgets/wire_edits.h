@@ -18,9 +18,9 @@ struct Splice {
     EntryPort output;
 };
 
-/// For a new op or composite; nothing if none of its inputs accepts the wire's dtype, or none of its outputs
+/// For a new entry of the palette; nothing if none of its inputs accepts the wire's dtype, or none of its outputs
 /// fits the wire's end.
-std::optional<Splice> spliceOf(const Analysis& analysis, const Edge& wire, std::string_view entry);
+std::optional<Splice> spliceOf(const Analysis& analysis, const Edge& wire, const QString& entry);
 /// For a node without edges other than its parameters'; nothing for any other.
 std::optional<Splice> spliceOf(const Graph& graph, const Analysis& analysis, const Edge& wire, NodeId node);
 /// The two edges that replace the wire; EntryPort counts in `nodes`.

@@ -58,8 +58,10 @@ std::optional<EntryPort> inputFor(std::string_view entry, DTypeSet offered) noex
         return std::nullopt;
     }
     const Composite* composite = findComposite(entry);
-    if (!composite) return std::nullopt;
-    const Fragment& fragment = composite->fragment;
+    return composite ? inputFor(composite->fragment, offered) : std::nullopt;
+}
+
+std::optional<EntryPort> inputFor(const Fragment& fragment, DTypeSet offered) noexcept {
     for (std::size_t i = 0; i < fragment.nodes.size(); ++i) {
         const Op* op = findOp(fragment.nodes[i].op);
         if (!op || isInBody(fragment, fragment.nodes[i])) continue;
@@ -87,8 +89,10 @@ std::optional<EntryPort> outputFor(std::string_view entry, DTypeSet wanted) noex
         return std::nullopt;
     }
     const Composite* composite = findComposite(entry);
-    if (!composite) return std::nullopt;
-    const Fragment& fragment = composite->fragment;
+    return composite ? outputFor(composite->fragment, wanted) : std::nullopt;
+}
+
+std::optional<EntryPort> outputFor(const Fragment& fragment, DTypeSet wanted) noexcept {
     for (std::size_t i = fragment.nodes.size(); i-- > 0;) {
         const Op* op = findOp(fragment.nodes[i].op);
         const bool isUsed = std::any_of(fragment.edges.begin(), fragment.edges.end(), [&](const Edge& edge) {

@@ -27,6 +27,9 @@ struct EntryPort {
 std::optional<EntryPort> inputFor(std::string_view entry, DTypeSet offered) noexcept;
 /// The first output with one of these dtypes; for a composite, the last output that it does not use itself.
 std::optional<EntryPort> outputFor(std::string_view entry, DTypeSet wanted) noexcept;
+/// The same for a module, such as a composite's or a user's.
+std::optional<EntryPort> inputFor(const Fragment& fragment, DTypeSet offered) noexcept;
+std::optional<EntryPort> outputFor(const Fragment& fragment, DTypeSet wanted) noexcept;
 
 /// Like inputFor(), among the unconnected inputs of a node.
 std::optional<std::int32_t> freeInputFor(const Graph& graph, const Node& node, DTypeSet offered) noexcept;

@@ -1,5 +1,6 @@
 #include "formats/project.h"
 #include "support/test_main.h"
+#include "widgets/add_op.h"
 #include "widgets/canvas/note_text.h"
 #include "widgets/module_edits.h"
 #include "widgets/palette/own_modules.h"
@@ -417,6 +418,31 @@ private Q_SLOTS:
         QTest::keyClick(list, Qt::Key_Delete);
         QVERIFY(ownModules().empty());
         QCOMPARE(list->model()->rowCount(), 0);
+    }
+
+    /// Like an op: it has an input and an output, so it is found for a wire and goes into one.
+    void aSavedModuleHasPortsOfItsOwn() {
+        const Framed g;
+        WindowHand hand(g.graph);
+        const QString name = QStringLiteral("my block");
+        saveOwnModule(name, moduleFragment(g.graph, g.block));
+        QCOMPARE(inputOfEntry(name, DTypeSet(DType::f32)), std::optional(EntryPort{0, 0})); // of Relu
+        QCOMPARE(outputOfEntry(name, allTypes()), std::optional(EntryPort{1, 0}));          // of Neg
+        QVERIFY(!inputOfEntry(name, DTypeSet(DType::boolean)));
+        const Analysis& analysis = hand.document.analysis();
+        QVERIFY(fits(name, analysis, {PortSide::output, {g.x, 0}}));
+        QVERIFY(fits(name, analysis, {PortSide::input, {g.out, 0}}));
+        const std::optional<Splice> splice = spliceOf(analysis, {{g.neg, 0}, {g.out, 0}}, name);
+        QVERIFY(splice.has_value());
+        std::vector<NodeId> added;
+        hand.document.apply(
+            addOpInto(hand.graph(), {name, g.cpu, {600, 160}, FrameId::none}, *splice, &added));
+        QCOMPARE(added.size(), std::size_t(2));
+        QVERIFY(hand.graph().sourceOf({added[0], 0}) == std::optional<PortRef>({g.neg, 0}));
+        QVERIFY(hand.graph().sourceOf({g.out, 0}) == std::optional<PortRef>({added[1], 0}));
+        QVERIFY(!hand.document.analysis().hasErrors());
+        removeOwnModule(name);
+        QVERIFY(!inputOfEntry(name, allTypes()));
     }
 
     void aFileThatIsNoModuleIsLeftOut() {

@@ -2,11 +2,11 @@
 
 #include "core/error.h"
 #include "graph/card_size.h"
-#include "graph/port_fit.h"
 #include "widgets/canvas/gestures/gesture.h"
 #include "widgets/canvas/hit_test.h"
 #include "widgets/canvas/scene.h"
 #include "widgets/document.h"
+#include "widgets/palette/own_modules.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ std::optional<FedTensor> fedBy(const QString& op, const Analysis& analysis,
     const bool isHeld = !splice && held && held->heldBy == PortSide::output;
     if (!splice && !isHeld) return std::nullopt;
     const std::optional<EntryPort> into =
-        splice ? splice->input : inputFor(op.toStdString(), typesOf(analysis, *held));
+        splice ? splice->input : inputOfEntry(op, typesOf(analysis, *held));
     const std::optional<TensorType>& type = analysis.typeOf(splice ? splice->wire.from : held->port);
     return into && type && type->isKnown() ? std::optional(FedTensor{*into, *type}) : std::nullopt;
 }
@@ -81,7 +81,7 @@ EntryPlace placeFor(const QString& op, QPointF at, const Document& document, con
     place.lane = band->id;
     if (grip == Grip::middle && !held)
         if (const auto wire = wireNear(scene, at, kSpliceRange, NodeId::none))
-            place.splice = spliceOf(document.analysis(), *wire, op.toStdString());
+            place.splice = spliceOf(document.analysis(), *wire, op);
     QRectF outline(0, 0, card::minWidth, card::height);
     try {
         outline = measure(op, document, *document.graph().find(band->id),

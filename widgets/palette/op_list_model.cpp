@@ -48,6 +48,17 @@ QString typesOf(const Op& op) {
     return in == out || out.isEmpty() ? in : in + QStringLiteral(" → ") + out;
 }
 
+/// Of the input and the output that a wire would get.
+QString typesOf(const Composite& module) {
+    const auto portsOf = [&](const std::optional<EntryPort>& port, bool isInput) {
+        const Op* op = port ? findOp(module.fragment.nodes[port->node].op) : nullptr;
+        return !op ? QString() : textOf((isInput ? op->inputAt(port->port) : op->outputAt(port->port)).types);
+    };
+    const QString in = portsOf(inputFor(module.fragment, allTypes()), true);
+    const QString out = portsOf(outputFor(module.fragment, allTypes()), false);
+    return in == out || out.isEmpty() ? in : in + QStringLiteral(" → ") + out;
+}
+
 } // namespace
 
 OpListModel::OpListModel(Order order, QObject* parent) : QAbstractListModel(parent), m_order(order) {
@@ -59,9 +70,9 @@ void OpListModel::reload() {
     for (const Op& op : opTable())
         m_all.push_back({toQt(op.name), toQt(op.category), toQt(op.doc), typesOf(op)});
     for (const Composite& c : composites())
-        m_all.push_back({toQt(c.name), QStringLiteral("Modules"), toQt(c.doc), {}});
+        m_all.push_back({toQt(c.name), QStringLiteral("Modules"), toQt(c.doc), typesOf(c)});
     for (const Composite& c : ownModules())
-        m_all.push_back({toQt(c.name), QStringLiteral("Your modules"), toQt(c.doc), {}});
+        m_all.push_back({toQt(c.name), QStringLiteral("Your modules"), toQt(c.doc), typesOf(c)});
     setFilter(m_filter);
 }
 

@@ -98,6 +98,20 @@ std::optional<Composite> ownModule(const QString& name) {
     return QFile::exists(path) ? read(path) : std::nullopt;
 }
 
+std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered) {
+    const std::string name = entry.toStdString();
+    if (findOp(name) || findComposite(name)) return inputFor(name, offered);
+    const std::optional<Composite> module = ownModule(entry);
+    return module ? inputFor(module->fragment, offered) : std::nullopt;
+}
+
+std::optional<EntryPort> outputOfEntry(const QString& entry, DTypeSet wanted) {
+    const std::string name = entry.toStdString();
+    if (findOp(name) || findComposite(name)) return outputFor(name, wanted);
+    const std::optional<Composite> module = ownModule(entry);
+    return module ? outputFor(module->fragment, wanted) : std::nullopt;
+}
+
 QString refusalOfName(const QString& name) {
     constexpr qsizetype kLongest = 60;
     if (name.trimmed().isEmpty()) return ModuleNameWords::tr("A module needs a name.");

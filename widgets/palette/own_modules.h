@@ -1,6 +1,7 @@
 #pragma once
 
 #include "graph/composites.h"
+#include "graph/port_fit.h"
 
 #include <QString>
 
@@ -15,6 +16,9 @@ namespace twb {
 /// Sorted by name.
 std::vector<Composite> ownModules();
 std::optional<Composite> ownModule(const QString& name);
+/// Like inputFor() and outputFor(), for any entry of the palette: also for the user's modules.
+std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered);
+std::optional<EntryPort> outputOfEntry(const QString& entry, DTypeSet wanted);
 /// The reason why a name is invalid; empty if it is valid.
 QString refusalOfName(const QString& name);
 /// Replaces a module of the same name. Throws Error(io).
