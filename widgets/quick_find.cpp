@@ -108,12 +108,13 @@ void QuickFind::setScope(Scope scope) {
     fitPlaceholder();
 }
 
-/// The longest placeholder that fits, since elided words say less than fewer words.
+/// The longest placeholder that fits, since elided words say less than fewer words. The icon alone says
+/// enough.
 void QuickFind::fitPlaceholder() {
     QString words;
     for (const QString& some : m_scope == Scope::nodes
-                                   ? QStringList{tr("Go to a node"), tr("Node")}
-                                   : QStringList{tr("Search actions and nodes"), tr("Search")}) {
+                                   ? QStringList{tr("Go to a node"), tr("Node"), QString()}
+                                   : QStringList{tr("Search actions and nodes"), tr("Search"), QString()}) {
         words = some;
         if (fontMetrics().horizontalAdvance(words) <= width() - kAroundWords) break;
     }

@@ -204,13 +204,14 @@ private Q_SLOTS:
     void placeholderOfTheSearchFieldFits() {
         MainWindow window(profiles());
         window.load(sourcePath(kDigits));
-        for (const int width : {1200, 1280, 1440, 1600, 2000}) {
+        for (const int width : {900, 1024, 1200, 1280, 1440, 1600, 2000}) {
             window.resize(width, 800);
             window.show();
             QCoreApplication::processEvents();
             const auto* field = find<QLineEdit>(window, "quickFind");
             const QString words = field->placeholderText();
-            QVERIFY2(words.startsWith(QStringLiteral("Search")), qPrintable(words));
+            const bool isNarrow = width < 1200 && words.isEmpty();
+            QVERIFY2(isNarrow || words.startsWith(QStringLiteral("Search")), qPrintable(words));
             const QRect room = field->rect().adjusted(32, 0, -12, 0); // beside the icon
             QVERIFY2(field->fontMetrics().horizontalAdvance(words) <= room.width(),
                      qPrintable(QStringLiteral("%1 in %2").arg(words).arg(room.width())));

@@ -120,9 +120,10 @@ void paintMemory(const Pass& pass, const LaneBand& band, const QRectF& room) {
     painter.setFont(font(TextRole::small));
     painter.setPen(theme.secondaryText);
     const QFontMetricsF metrics(font(TextRole::small));
-    const QString words = LaneWords::tr("%1 of %2")
-                              .arg(localized(formatBytes(static_cast<double>(memory.used))),
-                                   localized(formatBytes(static_cast<double>(memory.total))));
+    const QString used = localized(formatBytes(static_cast<double>(memory.used)));
+    QString words =
+        LaneWords::tr("%1 of %2").arg(used, localized(formatBytes(static_cast<double>(memory.total))));
+    if (metrics.horizontalAdvance(words) > room.width()) words = used; // the bar shows the share
     painter.drawText(QPointF(room.left(), bar.top() - 6),
                      metrics.elidedText(words, Qt::ElideRight, room.width()));
 }
