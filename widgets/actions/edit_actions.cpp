@@ -5,15 +5,21 @@
 #include "widgets/actions/menu_action.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/entry_place.h"
+#include "widgets/canvas/gestures/connect_gesture.h"
+#include "widgets/edit_title.h"
 #include "widgets/graph_edits.h"
 #include "widgets/module_edits.h"
 #include "widgets/select_more.h"
+#include "widgets/text.h"
 #include "widgets/wire_edits.h"
 
 #include <QApplication>
 #include <QClipboard>
+#include <QInputDialog>
 
+#include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace twb {
@@ -45,6 +51,7 @@ void EditActions::fill(QMenu& menu) {
     m_duplicate = add(tr("&Duplicate"), QKeySequence(QStringLiteral("Ctrl+D")), duplicates(twb::duplicate));
     add(tr("Duplicate with &inputs"), QKeySequence(QStringLiteral("Ctrl+Shift+D")),
         duplicates(duplicateWithInputs));
+    add(tr("Connect to an &input…"), QKeySequence(QStringLiteral("Ctrl+E")), [this] { connectByName(); });
     add(tr("Disc&onnect"), QKeySequence(QStringLiteral("Ctrl+Shift+X")),
         [this] { m_editor.edit(detach(m_document.graph(), m_document.selection())); });
     m_remove = add(tr("De&lete"), QKeySequence::Delete, remove);
@@ -57,6 +64,54 @@ void EditActions::fill(QMenu& menu) {
     fillSelectMenu(*menu.addMenu(tr("Select mo&re")));
     m_align = menu.addMenu(tr("Ali&gn"));
     fillAlignMenu(*m_align);
+}
+
+/// Asks for the input that takes the selected node's output: free inputs first, then the nearest.
+void EditActions::connectByName() {
+    const Selection& selection = m_document.selection();
+    const NodeId from = selection.nodes.size() == 1 ? *selection.nodes.begin() : NodeId::none;
+    const NodeFacts* facts = m_document.analysis().find(from);
+    if (!facts) return m_editor.say(tr("Select the one node whose output is to be connected."));
+    const Graph& graph = m_document.graph();
+    struct Choice {
+        Edge edge;
+        bool isTaken = false;
+        double distance = 0;
+    };
+    std::vector<Choice> choices;
+    const QPointF start = m_canvas.scene().modules().portAt({from, 0}, PortSide::output);
+    for (std::int32_t port = 0; port < std::int32_t(facts->outputs.size()); ++port)
+        for (const PortRef target : portsFor(m_document, m_canvas.scene(), PortSide::output, {from, port})) {
+            const QPointF way = m_canvas.scene().modules().portAt(target, PortSide::input) - start;
+            choices.push_back(
+                {{{from, port}, target}, graph.sourceOf(target).has_value(), way.manhattanLength()});
+        }
+    const QString name = toQt(graph.find(from)->name);
+    if (choices.empty()) return m_editor.say(tr("No input accepts the output of %1.").arg(name));
+    std::ranges::stable_sort(choices, [](const Choice& a, const Choice& b) {
+        return std::tie(a.isTaken, a.distance) < std::tie(b.isTaken, b.distance);
+    });
+    QStringList words;
+    for (const Choice& choice : choices) {
+        const auto& [source, target] = choice.edge;
+        const NodeFacts* taker = m_document.analysis().find(target.node);
+        const QString input =
+            taker && taker->op ? toQt(taker->op->inputAt(target.port).name) : QString::number(target.port);
+        QString text = QStringLiteral("%1 · %2").arg(toQt(graph.find(target.node)->name), input);
+        if (facts->op && facts->outputs.size() > 1)
+            text += QStringLiteral(" ← ") + toQt(facts->op->outputAt(source.port).name);
+        words << (choice.isTaken ? tr("%1, instead of its wire").arg(text) : text);
+    }
+    bool isChosen = false;
+    const QString chosen =
+        QInputDialog::getItem(&m_canvas, tr("Connect to an input"),
+                              tr("Input for the output of %1").arg(name), words, 0, false, &isChosen);
+    if (!isChosen) return;
+    const Edge& edge = choices[std::size_t(words.indexOf(chosen))].edge;
+    DeltaBuilder builder(graph, editTitle(EditTitle::tr("Connect %1 to %2"), graph.find(from)->name,
+                                          graph.find(edge.to.node)->name));
+    builder.connect(edge);
+    m_editor.edit(builder.take());
 }
 
 void EditActions::fillSelectMenu(QMenu& menu) {

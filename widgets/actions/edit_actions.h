@@ -36,6 +36,7 @@ public:
 private:
     void fillSelectMenu(QMenu& menu);
     void fillAlignMenu(QMenu& menu);
+    void connectByName();
     std::vector<AlignedCard> selectedCards() const;
     void copySelection();
     void pasteClipboard();

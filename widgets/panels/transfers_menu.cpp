@@ -62,6 +62,11 @@ void TransfersPanel::fillMenu(QMenu& menu, const AddAction& add) {
         setWhole(true);
         m_filter->setFocus(Qt::ShortcutFocusReason);
     });
+    add(menu, tr("Most expensive &transfers first"), QKeySequence(QStringLiteral("Alt+Shift+M")), [this] {
+        setWhole(true);
+        m_table->sortByColumn(LedgerModel::TotalColumn, Qt::DescendingOrder);
+        m_table->setFocus(Qt::ShortcutFocusReason);
+    });
     menu.addSeparator();
     add(menu, tr("Export pict&ure…"), QKeySequence(QStringLiteral("Alt+Shift+E")),
         [this] { exportPicture(); });

@@ -1,0 +1,290 @@
+#include "support/test_main.h"
+#include "widgets/panels/ledger_model.h"
+#include "widgets/window_hand.h"
+
+#include <QClipboard>
+#include <QComboBox>
+#include <QDialog>
+#include <QInputDialog>
+#include <QLineEdit>
+#include <QTableView>
+
+#include <functional>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Acts on the next dialog, by keys.
+class DialogKeys : public QObject {
+public:
+    explicit DialogKeys(std::function<void(QDialog&)> act) : m_act(std::move(act)) {
+        connect(&m_timer, &QTimer::timeout, this, [this] {
+            auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
+            if (!dialog) return;
+            m_timer.stop();
+            isSeen = true;
+            m_act(*dialog);
+            if (dialog->isVisible()) dialog->reject(); // a failed test must not wait for an answer
+        });
+        m_timer.start(10);
+    }
+    bool isSeen = false;
+
+private:
+    std::function<void(QDialog&)> m_act;
+    QTimer m_timer;
+};
+
+/// The window without a mouse: each key goes to the widget that has the focus.
+struct Keyboard {
+    std::unique_ptr<MainWindow> window = makeWindow();
+
+    Keyboard() { activate(); }
+
+    /// The offscreen platform does not reactivate a window when its dialog closes.
+    void activate() const {
+        window->activateWindow();
+        [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(window.get());
+    }
+    void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) const {
+        QWidget* focus = QApplication::focusWidget();
+        QTest::keyClick(focus ? focus : window.get(), key, modifiers);
+        QCoreApplication::processEvents();
+    }
+    void type(const QString& text) const {
+        QTest::keyClicks(QApplication::focusWidget(), text);
+        QCoreApplication::processEvents();
+    }
+    /// Presses Tab until a widget has the focus.
+    bool tabTo(const QWidget& widget, int most = 60) const {
+        for (int i = 0; i < most && QApplication::focusWidget() != &widget; ++i) press(Qt::Key_Tab);
+        return QApplication::focusWidget() == &widget;
+    }
+    /// Ctrl+P, the name, Return.
+    void goTo(const char* node) const {
+        press(Qt::Key_P, Qt::ControlModifier);
+        type(QLatin1String(node));
+        press(Qt::Key_Return);
+    }
+    /// Ins, the op, Return.
+    void addOp(const char* op) const {
+        press(Qt::Key_Insert);
+        type(QLatin1String(op));
+        press(Qt::Key_Return);
+    }
+    const Graph& graph() const { return window->document().graph(); }
+    const Node* node(const char* name) const { return graph().findByName(name); }
+    bool isSelected(const char* name) const {
+        return node(name) && window->document().selection().nodes == std::set{node(name)->id};
+    }
+    std::size_t errors() const { return window->document().analysis().errorCount(); }
+    bool run() const {
+        press(Qt::Key_F5);
+        return waitForRun(*window) && window->runs().result() &&
+               window->runs().result()->status == RunStatus::finished;
+    }
+};
+
+} // namespace
+
+/// The jobs of the manual's pages, by keyboard alone.
+class TestKeyboard : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    /// resources/manual/first-graph.md
+    void firstGraph() {
+        const Keyboard keys;
+        keys.press(Qt::Key_N, Qt::ControlModifier);
+        QVERIFY(keys.graph().nodes().empty());
+        keys.addOp("RandomNormal");
+        QVERIFY(keys.isSelected("randomnormal"));
+        keys.press(Qt::Key_1, Qt::ControlModifier | Qt::AltModifier); // to the lane cpu
+        auto* shape = find<QLineEdit>(*keys.window, "attribute.shape");
+        QVERIFY(keys.tabTo(*shape));
+        shape->selectAll();
+        keys.type(QStringLiteral("[16, 16]"));
+        keys.press(Qt::Key_Return);
+        QCOMPARE(keys.node("randomnormal")->attributes.integers("shape"),
+                 (std::vector<std::int64_t>{16, 16}));
+        toCanvas(keys);
+        keys.press(Qt::Key_D, Qt::ControlModifier); // its twin
+        keys.press(Qt::Key_2, Qt::ControlModifier | Qt::AltModifier);
+        keys.addOp("MatMul");
+        keys.press(Qt::Key_2, Qt::ControlModifier | Qt::AltModifier);
+        QCOMPARE(keys.graph().nodes().size(), std::size_t(3));
+        for (const char* source : {"randomnormal", "randomnormal 2"}) {
+            keys.goTo(source);
+            QVERIFY(keys.isSelected(source));
+            DialogKeys choice([&](QDialog& dialog) {
+                auto* inputs = dialog.findChild<QComboBox*>();
+                QVERIFY(inputs->itemText(0).startsWith(QStringLiteral("matmul · ")));
+                QTest::keyClick(inputs, Qt::Key_Return);
+            });
+            keys.press(Qt::Key_E, Qt::ControlModifier);
+            QVERIFY(choice.isSeen);
+            keys.activate();
+        }
+        QCOMPARE(keys.graph().edgeCount(), std::size_t(2));
+        QCOMPARE(keys.errors(), std::size_t(1)); // one operand is on cpu
+        keys.press(Qt::Key_F8);
+        keys.press(Qt::Key_Period, Qt::ControlModifier); // the first fix
+        QCOMPARE(keys.errors(), std::size_t(0));
+        keys.press(Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(keys.errors(), std::size_t(1));
+        // All mismatches, after a look at the changes.
+        DialogKeys review([](QDialog& dialog) { QTest::keyClick(&dialog, Qt::Key_Return); });
+        keys.press(Qt::Key_Period, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(review.isSeen);
+        keys.activate();
+        QCOMPARE(keys.errors(), std::size_t(0));
+        keys.press(Qt::Key_I, Qt::ControlModifier); // iterations
+        keys.type(QStringLiteral("5"));
+        keys.press(Qt::Key_Return);
+        toCanvas(keys);
+        QVERIFY(keys.run());
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("first.twb"));
+        DialogKeys save([&](QDialog& dialog) {
+            auto* name = find<QLineEdit>(dialog, "fileNameEdit");
+            QTRY_VERIFY(name->hasFocus());
+            name->setText(path); // typing opens a completion list over the dialog
+            QTest::keyClick(name, Qt::Key_Return);
+        });
+        keys.press(Qt::Key_S, Qt::ControlModifier);
+        QVERIFY(save.isSeen);
+        QVERIFY(QFile::exists(path));
+    }
+
+    /// resources/manual/mismatches.md
+    void mismatches() {
+        const Keyboard keys;
+        keys.window->load(sourcePath(kMismatch));
+        toCanvas(keys);
+        QCOMPARE(keys.errors(), std::size_t(1));
+        keys.press(Qt::Key_F8); // shows and selects it
+        QCOMPARE(keys.window->document().selection().nodes.size() +
+                     (keys.window->document().selection().edge ? 1U : 0U),
+                 std::size_t(1));
+        keys.press(Qt::Key_Period, Qt::ControlModifier);
+        QCOMPARE(keys.errors(), std::size_t(0));
+        keys.press(Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(keys.errors(), std::size_t(1));
+        keys.press(Qt::Key_I, Qt::ControlModifier | Qt::AltModifier); // implicit policy
+        QCOMPARE(keys.errors(), std::size_t(0));
+        QVERIFY(keys.run());
+        keys.press(Qt::Key_S, Qt::ControlModifier | Qt::AltModifier);
+        QCOMPARE(keys.errors(), std::size_t(1));
+    }
+
+    /// resources/manual/transfers.md
+    void transfers() {
+        const Keyboard keys;
+        keys.window->load(sourcePath("resources/examples/06-a-transfer-in-a-tight-loop.twb"));
+        toCanvas(keys);
+        QVERIFY(keys.run());
+        keys.press(Qt::Key_1, Qt::AltModifier);
+        keys.press(Qt::Key_M, Qt::AltModifier | Qt::ShiftModifier); // the whole ledger, by total time
+        auto* ledger = find<QTableView>(*keys.window, "ledgerTable");
+        QVERIFY(ledger->hasFocus());
+        const int rows = ledger->model()->rowCount();
+        const auto total = [&](int row) {
+            return ledger->model()
+                ->index(row, LedgerModel::TotalColumn)
+                .data()
+                .toString()
+                .section(QLatin1Char(' '), 0, 0)
+                .toDouble();
+        };
+        QVERIFY(rows > 2 && total(0) >= total(1) && total(1) >= total(2));
+        keys.press(Qt::Key_Down);
+        QVERIFY(keys.window->document().selection().edge.has_value());
+        keys.press(Qt::Key_R, Qt::AltModifier | Qt::ShiftModifier); // its filter
+        keys.type(QStringLiteral("half"));
+        QVERIFY(ledger->model()->rowCount() < rows);
+        keys.press(Qt::Key_Escape);
+        // The times of each copy, as CSV.
+        keys.press(Qt::Key_T, Qt::AltModifier | Qt::ShiftModifier);
+        keys.press(Qt::Key_V, Qt::AltModifier | Qt::ShiftModifier);
+        QTableView* table = nullptr;
+        for (QWidget* window : QApplication::topLevelWidgets())
+            if (window->objectName() == QLatin1String("plotTableWindow"))
+                table = window->findChild<QTableView*>();
+        QVERIFY(table);
+        QTRY_VERIFY(table->hasFocus());
+        keys.press(Qt::Key_C, Qt::ControlModifier);
+        QVERIFY(QApplication::clipboard()->text().startsWith(QLatin1String("iteration,")));
+        keys.press(Qt::Key_Escape);
+    }
+
+    /// resources/manual/training.md
+    void training() {
+        const Keyboard keys;
+        keys.window->load(sourcePath("resources/examples/11-a-model-learns.twb"));
+        toCanvas(keys);
+        keys.press(Qt::Key_9, Qt::AltModifier);
+        auto* epochs = find<QWidget>(*keys.window, "epochs");
+        QVERIFY(keys.tabTo(*epochs));
+        keys.press(Qt::Key_A, Qt::ControlModifier);
+        keys.type(QStringLiteral("9999"));
+        auto* train = find<QPushButton>(*keys.window, "train");
+        QVERIFY(train);
+        QVERIFY(keys.tabTo(*train));
+        keys.press(Qt::Key_Space);
+        QTRY_VERIFY_WITH_TIMEOUT(keys.window->training().course().losses.size() > 50, 30'000);
+        auto* stop = find<QPushButton>(*keys.window, "stopTraining");
+        QVERIFY(stop);
+        QVERIFY(keys.tabTo(*stop));
+        keys.press(Qt::Key_Space);
+        QTRY_VERIFY(keys.window->training().state() == TrainingRun::State::idle);
+    }
+
+    /// resources/manual/modules.md
+    void modules() {
+        const Keyboard keys;
+        keys.window->load(sourcePath(kMismatch));
+        toCanvas(keys);
+        keys.press(Qt::Key_A, Qt::ControlModifier);
+        keys.press(Qt::Key_G, Qt::ControlModifier);
+        QCOMPARE(keys.graph().frames().size(), std::size_t(1));
+        keys.press(Qt::Key_E, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(keys.graph().frames().begin()->collapsed);
+        keys.press(Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY(keys.window->canvas().navigator().inside() != FrameId::none);
+        keys.press(Qt::Key_Backspace, Qt::ControlModifier);
+        QVERIFY(keys.window->canvas().navigator().inside() == FrameId::none);
+        keys.press(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(keys.graph().frames().empty());
+    }
+
+    void connectingSaysWhatIsMissing() {
+        const Keyboard keys;
+        keys.window->load(sourcePath(kMismatch));
+        toCanvas(keys);
+        keys.press(Qt::Key_A, Qt::ControlModifier);
+        keys.press(Qt::Key_E, Qt::ControlModifier);
+        QVERIFY(!QApplication::activeModalWidget());
+        QCOMPARE(keys.window->document().undoStack().count(), 0);
+        // A node whose consumers are all upstream of it has no input to go to.
+        keys.goTo("sum");
+        keys.press(Qt::Key_E, Qt::ControlModifier);
+        QVERIFY(!QApplication::activeModalWidget());
+    }
+
+private:
+    /// F6 until the canvas has the focus.
+    static void toCanvas(const Keyboard& keys) {
+        for (int i = 0; i < 8 && !keys.window->canvas().hasFocus(); ++i) keys.press(Qt::Key_F6);
+        QVERIFY(keys.window->canvas().hasFocus());
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestKeyboard)
+#include "test_keyboard.moc"
