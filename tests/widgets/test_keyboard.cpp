@@ -264,6 +264,111 @@ private Q_SLOTS:
         QVERIFY(keys.graph().frames().empty());
     }
 
+    /// resources/manual/runs.md
+    void runsAndBreakpoints() {
+        const Keyboard keys;
+        keys.window->load(sourcePath(kDigits));
+        toCanvas(keys);
+        keys.goTo("relu");
+        keys.press(Qt::Key_B); // pause after it
+        keys.press(Qt::Key_F5);
+        QTRY_VERIFY(keys.window->runs().isStopped());
+        QCOMPARE(keys.window->runs().state().stop->node, keys.node("relu")->id);
+        keys.press(Qt::Key_F10);
+        QTRY_VERIFY(keys.window->runs().isStopped() &&
+                    keys.window->runs().state().stop->node != keys.node("relu")->id);
+        keys.press(Qt::Key_F5, Qt::ShiftModifier);
+        QVERIFY(waitForRun(*keys.window));
+        keys.press(Qt::Key_X, Qt::ControlModifier | Qt::AltModifier); // no breakpoints
+        QVERIFY(keys.run());
+        keys.press(Qt::Key_F5, Qt::ControlModifier); // continuously
+        QTRY_VERIFY(keys.window->runs().isRunning());
+        keys.press(Qt::Key_F5, Qt::ShiftModifier);
+        QVERIFY(waitForRun(*keys.window));
+    }
+
+    /// resources/manual/onnx.md
+    void exportsAndOpensAModel() {
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("digits.onnx"));
+        const auto answer = [&](QDialog& dialog) {
+            auto* name = find<QLineEdit>(dialog, "fileNameEdit");
+            QTRY_VERIFY(name->hasFocus());
+            name->setText(path); // typing opens a completion list over the dialog
+            QTest::keyClick(name, Qt::Key_Return);
+        };
+        const Keyboard keys;
+        keys.window->load(sourcePath(kDigits));
+        toCanvas(keys);
+        {
+            DialogKeys save(answer);
+            keys.press(Qt::Key_O, Qt::ControlModifier | Qt::AltModifier);
+            QVERIFY(save.isSeen);
+        }
+        QVERIFY(QFile::exists(path));
+        keys.activate();
+        toCanvas(keys);
+        DialogKeys open(answer);
+        keys.press(Qt::Key_O, Qt::ControlModifier);
+        QVERIFY(open.isSeen);
+        QVERIFY(keys.node("accuracy"));
+        QVERIFY(!keys.node("relu")); // the export computed what is constant
+        QVERIFY(keys.window->document().path().isEmpty()); // an unsaved project
+        keys.activate();
+        toCanvas(keys);
+        QVERIFY(keys.run());
+    }
+
+    /// resources/manual/analysis.md
+    void proposals() {
+        const Keyboard keys;
+        keys.window->load(sourcePath("resources/examples/06-a-transfer-in-a-tight-loop.twb"));
+        toCanvas(keys);
+        const Graph before = keys.graph();
+        DialogKeys review([](QDialog& dialog) { QTest::keyClick(&dialog, Qt::Key_Return); });
+        keys.press(Qt::Key_M, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(review.isSeen);
+        QVERIFY(keys.graph() != before);
+        keys.activate();
+        keys.press(Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(keys.graph() == before);
+        DialogKeys what([](QDialog& dialog) { QTest::keyClick(&dialog, Qt::Key_Escape); });
+        keys.press(Qt::Key_W, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(what.isSeen);
+        QVERIFY(keys.graph() == before);
+    }
+
+    /// resources/manual/panels.md: from pane to pane, each panel by its key.
+    void panels() {
+        const Keyboard keys;
+        keys.window->load(sourcePath(kDigits));
+        toCanvas(keys);
+        QVERIFY(keys.run());
+        const QStringList pages = keys.window->bottom().keys();
+        for (const auto& [key, page] : {std::pair{Qt::Key_1, "transfers"},
+                                        {Qt::Key_2, "timeline"},
+                                        {Qt::Key_3, "memory"},
+                                        {Qt::Key_4, "problems"},
+                                        {Qt::Key_5, "log"},
+                                        {Qt::Key_6, "nodes"},
+                                        {Qt::Key_7, "history"},
+                                        {Qt::Key_8, "breakpoints"},
+                                        {Qt::Key_9, "training"}}) {
+            keys.press(key, Qt::AltModifier);
+            QCOMPARE(pages.value(keys.window->bottom().currentIndex()), QLatin1String(page));
+        }
+        std::set<QWidget*> seen;
+        for (int i = 0; i < 6; ++i) {
+            keys.press(Qt::Key_F6);
+            QVERIFY(QApplication::focusWidget());
+            seen.insert(QApplication::focusWidget());
+        }
+        QVERIFY(seen.size() >= 4); // toolbar, palette, canvas, inspector, panel
+        keys.goTo("fc1");
+        keys.press(Qt::Key_F1, Qt::AltModifier);
+        QCOMPARE(QApplication::focusWidget(), find<QWidget>(*keys.window, "opHelpText"));
+    }
+
     void connectingSaysWhatIsMissing() {
         const Keyboard keys;
         keys.window->load(sourcePath(kMismatch));
