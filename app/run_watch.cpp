@@ -22,9 +22,13 @@ void RunWatch::steps(std::uint64_t, std::span<const StepRecord> records) {
     m_times.add(records);
     m_timeline.add(records);
     if (m_trace) m_trace->add(records);
+    if (m_events) m_events->add(records);
 }
 
-void RunWatch::progress(std::uint64_t, std::int64_t done, std::int64_t) { m_done = done; }
+void RunWatch::progress(std::uint64_t, std::int64_t done, std::int64_t) {
+    m_done = done;
+    if (m_events) m_events->progress(done);
+}
 
 AtStop RunWatch::stopped(const RunStop& stop) {
     m_found = stop;

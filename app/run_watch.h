@@ -3,6 +3,7 @@
 #include "app/interrupts.h"
 #include "profile/ledger.h"
 #include "profile/report.h"
+#include "profile/run_events.h"
 #include "profile/trace.h"
 #include "runtime/executor.h"
 
@@ -22,6 +23,8 @@ public:
     /// Ends the run at the first breakpoint.
     AtStop stopped(const RunStop& stop) override;
     void finished(RunResult result) noexcept override;
+    /// Writes the run's events from now on; `events` must outlive the run.
+    void setEvents(RunEventWriter* events) noexcept { m_events = events; }
     /// Call it after isFinished() and before reading the figures.
     void settle() { m_timeline.finish(); }
 
@@ -41,6 +44,7 @@ private:
     StepTimes m_times;
     RunTimeline m_timeline;
     std::optional<TraceRecorder> m_trace;
+    RunEventWriter* m_events = nullptr;
     Interrupts& m_interrupts;
     RunResult m_result;
     std::optional<RunStop> m_found;

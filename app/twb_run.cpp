@@ -3,7 +3,6 @@
 #include "app/junit.h"
 #include "app/placement_options.h"
 #include "app/ranks.h"
-#include "app/remote_run.h"
 #include "app/run_watch.h"
 #include "app/settings.h"
 #include "app/shared_options.h"
@@ -14,6 +13,8 @@
 #include "formats/tensor_archive.h"
 #include "placement/analysis.h"
 #include "profile/rank_report.h"
+#include "profile/run_events.h"
+#include "remote/remote_run.h"
 #include "runtime/joined_devices.h"
 #include "runtime/plan.h"
 #include "runtime/same_plan.h"
@@ -43,6 +44,7 @@ struct RunCommand {
     std::string on;
     std::string report;
     std::string trace;
+    std::string events;
     bool allowOutside = false;
     bool allowTf32 = false;
     bool noFusion = false;
@@ -145,6 +147,7 @@ FileClaims claimsOf(const RunCommand& command, const std::vector<NamedFile>& inp
     for (const NamedFile& input : inputs) claims.read(input.path, "--input " + input.node);
     if (!command.report.empty()) claims.write(command.report, "--report");
     if (!command.trace.empty()) claims.write(command.trace, "--trace");
+    if (!command.events.empty()) claims.write(command.events, "--events");
     if (!command.junit.empty()) claims.write(command.junit, "--junit");
     for (const NamedFile& output : outputs) claims.write(output.path, "--output " + output.node);
     return claims;
@@ -224,6 +227,9 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
         for (const Node& node : graph.nodes()) options.breakpoints[node.id] = *parseBreakpoints("nan or inf");
     Interrupts interrupts;
     RunWatch watch(plan, !command.trace.empty(), interrupts);
+    std::optional<RunEventWriter> events;
+    if (!command.events.empty() && ranks.isFirst()) events.emplace(command.events, *plan, options.iterations);
+    watch.setEvents(events ? &*events : nullptr);
     runWatched(plan, options, !command.quiet && stderrIsTerminal(), interrupts, watch);
 
     report.file = command.file;
@@ -255,6 +261,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
         if (const Tensor* tensor = report.result.tensor(source))
             report.probes.push_back(probe(name, toHost(*tensor, devices)));
 
+    if (events) events->end(report.result, report.probes);
     std::optional<RankReport> rankReport;
     if (!ranks.isAlone() && watch.result().status == RunStatus::finished) {
         rankReport = reportRanks(*ranks.world());
@@ -284,13 +291,28 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     return code == ExitCode::fine && !isWhole ? ExitCode::graphErrors : code;
 }
 
+/// Stops a run on another machine by Ctrl-C.
+class RemoteWatch final : public RemoteObserver {
+public:
+    RemoteWish wish(int waitMs) override {
+        return m_interrupts.wait(waitMs) == Interrupts::Event::interrupted ? RemoteWish::stop
+                                                                           : RemoteWish::goOn;
+    }
+    void remark(const std::string& sentence) override { printMessage(sentence); }
+
+private:
+    Interrupts m_interrupts;
+};
+
 /// The same run on another machine.
 ExitCode runThere(const RunCommand& command) {
     if (!command.inputs.empty() || !command.outputs.empty() || !command.junit.empty() ||
-        !command.ranks.world.empty())
+        !command.events.empty() || !command.ranks.world.empty())
         throw Error(ErrorCode::invalidArgument,
-                    "--on cannot be used with --input, --output, --junit or --world");
-    RemoteRun remote{command.on, command.file, {}, command.report, command.trace};
+                    "--on cannot be used with --input, --output, --junit, --events or --world");
+    RemoteRun remote{command.on, command.file};
+    remote.report = command.report;
+    remote.trace = command.trace;
     const auto add = [&](const char* flag, const std::string& value) {
         remote.arguments.emplace_back(flag);
         remote.arguments.push_back(value);
@@ -305,7 +327,10 @@ ExitCode runThere(const RunCommand& command) {
           std::pair("--no-fusion", command.noFusion), std::pair("--no-cuda-graphs", command.noCudaGraphs),
           std::pair("--fail-on-nan", command.failOnNan), std::pair("--quiet", command.quiet)})
         if (isSet) remote.arguments.emplace_back(flag);
-    return runRemotely(remote);
+    RemoteWatch watch;
+    const RemoteEnd end = runRemotely(remote, watch);
+    if (end.exitCode == static_cast<int>(ExitCode::fine)) printMessage("measured on " + end.host);
+    return static_cast<ExitCode>(end.exitCode);
 }
 
 ExitCode runOnRanks(const RunCommand& command, JunitCase& outcome) {
@@ -366,6 +391,11 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("--report", options->report, "Write a JSON report")->type_name("FILE.json");
     command->add_option("--trace", options->trace, "Write a Chrome trace, for ui.perfetto.dev")
         ->type_name("FILE.json");
+    command
+        ->add_option("--events", options->events,
+                     "Write the plan and each step's time to this file during the run, as the window reads "
+                     "them from another machine")
+        ->type_name("FILE");
     addJunit(*command, options->junit);
     command->add_flag("--quiet", options->quiet, "Print no table, progress or warnings");
     command

@@ -293,6 +293,7 @@ std::string toJson(const RunReport& report) {
              {"clock_ms", toMs(report.result.clockNs)},
              {"setup_ms", toMs(report.result.setupNs)}};
     if (!report.date.empty()) out["date"] = report.date;
+    if (!report.host.empty()) out["host"] = report.host;
     if (report.graph && !report.graph->info().title.empty()) out["title"] = report.graph->info().title;
     if (report.result.prepareNs > 0) out["prepare_ms"] = toMs(report.result.prepareNs);
     if (const ReplayCounts& graphs = report.result.replayed; graphs.graphs + graphs.refused > 0)

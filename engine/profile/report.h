@@ -75,6 +75,7 @@ std::vector<InputFile> inputFiles(const Plan& plan);
 struct RunReport {
     std::string file;
     std::string date; ///< the end of the run, in the format of dateNow(); empty if unknown
+    std::string host; ///< the other machine of the run; empty: this one
     std::string policy;
     bool allowTf32 = false; ///< RunOptions::allowTf32
     std::shared_ptr<const Plan> plan;

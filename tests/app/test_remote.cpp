@@ -1,115 +1,17 @@
 #include "app/program.h"
+#include "support/remote_host.h"
 #include "support/test_main.h"
 
 #include <QElapsedTimer>
 #include <QStandardPaths>
 
-#include <arpa/inet.h>
 #include <csignal>
 #include <random>
-#include <sys/socket.h>
-#include <unistd.h>
 
 using namespace twb;
 using namespace twb::test;
 
 namespace {
-
-/// An sshd of the test's own, on the loopback, with keys of its own.
-class Host {
-public:
-    Host() {
-        const QString sshd = QStringLiteral("/usr/sbin/sshd");
-        if (!QFile::exists(sshd) || QStandardPaths::findExecutable("ssh").isEmpty() ||
-            QStandardPaths::findExecutable("ssh-keygen").isEmpty())
-            return;
-        if (::geteuid() == 0) QDir().mkpath("/run/sshd"); // where sshd gives up its rights
-        for (const char* key : {"host", "user"}) {
-            QProcess make;
-            make.start("ssh-keygen", {"-q", "-t", "ed25519", "-N", "", "-f", file(key)});
-            if (!make.waitForFinished() || make.exitCode() != 0) return;
-        }
-        const int port = freePort();
-        write(
-            "sshd_config",
-            QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
-                           "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
-                           "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n")
-                .arg(port)
-                .arg(file("host"), file("user.pub")));
-        write("ssh_config",
-              QStringLiteral("Host there\n  HostName 127.0.0.1\n  Port %1\n  IdentityFile %2\n"
-                             "  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile %3\n"
-                             "  LogLevel ERROR\n"
-                             "Host nobody\n  HostName 127.0.0.1\n  Port 1\n")
-                  .arg(port)
-                  .arg(file("user"), file("known")));
-        m_sshd.start(sshd, {"-D", "-e", "-f", file("sshd_config")});
-        if (!m_sshd.waitForStarted()) return;
-        for (int i = 0; i < 100 && !m_isUp; ++i) {
-            QProcess ssh;
-            ssh.start("ssh", {"-F", file("ssh_config"), "there", "true"});
-            m_isUp = ssh.waitForFinished() && ssh.exitCode() == 0;
-            if (!m_isUp) QTest::qWait(50);
-        }
-    }
-    ~Host() {
-        m_sshd.terminate();
-        m_sshd.waitForFinished();
-    }
-
-    bool isUp() const { return m_isUp; }
-    QString command() const { return "ssh -F " + file("ssh_config"); }
-    QString folder() const { return file("there"); } ///< on the host
-    QStringList runs() const { return QDir(folder()).entryList(QDir::Dirs | QDir::NoDotAndDotDot); }
-    /// Ends all connections, but not the runs, or sends them another signal.
-    void cut(int signal = SIGKILL) const {
-        for (const QString& pid : QDir("/proc").entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
-            QFile stat("/proc/" + pid + "/stat");
-            if (!pid[0].isDigit() || !stat.open(QIODevice::ReadOnly)) continue;
-            const QByteArray text = stat.readAll();
-            const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
-            if (fields.value(1).toLongLong() == m_sshd.processId()) ::kill(pid.toInt(), signal);
-        }
-    }
-
-    /// The programs of runs there.
-    std::vector<pid_t> processes() const {
-        std::vector<pid_t> out;
-        for (const QString& pid : QDir("/proc").entryList(QDir::Dirs | QDir::NoDotAndDotDot))
-            if (pid[0].isDigit() &&
-                QFile::symLinkTarget("/proc/" + pid + "/cwd").startsWith(folder() + "/") &&
-                QFile::symLinkTarget("/proc/" + pid + "/exe").endsWith("/twb"))
-                out.push_back(pid.toInt());
-        return out;
-    }
-    /// Kills the program of each run or, with its shell, its whole session.
-    void killRuns(bool withSession) const {
-        for (const pid_t pid : processes()) ::kill(withSession ? -::getsid(pid) : pid, SIGKILL);
-    }
-
-private:
-    QString file(const QString& name) const { return m_folder.filePath(name); }
-    void write(const QString& name, const QString& text) const {
-        QFile out(file(name));
-        if (out.open(QIODevice::WriteOnly)) out.write(text.toUtf8());
-    }
-    static int freePort() {
-        const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof address;
-        ::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
-        ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-        ::close(listener);
-        return ntohs(address.sin_port);
-    }
-
-    QTemporaryDir m_folder;
-    QProcess m_sshd;
-    bool m_isUp = false;
-};
 
 /// The same product, a few seconds long.
 QStringList longRun(const QString& on, const char* iterations) {
@@ -122,7 +24,7 @@ class TestRemote : public QObject {
     Q_OBJECT
 
 private:
-    std::unique_ptr<Host> m_host;
+    std::unique_ptr<SshHost> m_host;
     QString m_on;
 
     void start(QProcess& process, const Program& twb, const QStringList& arguments) const {
@@ -139,7 +41,7 @@ private:
 
 private Q_SLOTS:
     void initTestCase() {
-        m_host = std::make_unique<Host>();
+        m_host = std::make_unique<SshHost>();
         if (!m_host->isUp())
             QSKIP("no sshd that can be started here: install openssh-server and openssh-client");
         qputenv("TWB_SSH", m_host->command().toUtf8());
@@ -290,7 +192,7 @@ private Q_SLOTS:
             QTest::qWait(static_cast<int>(random() % 1000));
             QElapsedTimer timer;
             timer.start();
-            m_host->cut(SIGSTOP);
+            m_host->signalConnections(SIGSTOP);
             const Ended lost = Program::wait(process, 40000);
             m_host->cut(); // it would go on, once it is continued
             QVERIFY2(timer.elapsed() < 25000, qPrintable(QString::number(timer.elapsed())));

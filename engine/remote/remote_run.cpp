@@ -1,8 +1,5 @@
-#include "app/remote_run.h"
+#include "remote/remote_run.h"
 
-#include "app/interrupts.h"
-#include "app/terminal.h"
-#include "core/error.h"
 #include "core/hash.h"
 #include "formats/file_claims.h"
 #include "formats/npy.h"
@@ -20,10 +17,12 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <optional>
+#include <poll.h>
 #include <set>
 #include <spawn.h>
 #include <sstream>
 #include <string_view>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr int kLost = 255;   ///< the exit code of ssh if it has no connection
 constexpr int kKilled = 137; ///< of a shell for a program that was killed: 128 + SIGKILL
+constexpr int kWaitMs = 50;
 
 /// One argument of a shell.
 std::string shellWord(const std::string& text) {
@@ -63,9 +63,10 @@ bool isOnPath(const char* program) {
 class Command {
 public:
     Command(const std::vector<std::string>& arguments, std::string_view input, bool isCaught) {
-        int in[2];
+        int in[2]; // not a pipe: a program that ends early must not end this one by SIGPIPE
         int out[2] = {-1, -1};
-        if (::pipe2(in, O_CLOEXEC) != 0 || (isCaught && ::pipe2(out, O_CLOEXEC) != 0))
+        if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0 ||
+            (isCaught && ::pipe2(out, O_CLOEXEC) != 0))
             throw Error(ErrorCode::failed,
                         "this program has no file descriptors left; raise the limit with ulimit -n");
         posix_spawn_file_actions_t actions;
@@ -92,8 +93,12 @@ public:
             throw Error(ErrorCode::missingDevice,
                         fmt::format("cannot start {}: {}", arguments[0], std::strerror(failed)));
         }
-        // Scripts are shorter than the buffer of a pipe.
-        [[maybe_unused]] const auto written = ::write(in[1], input.data(), input.size());
+        while (!input.empty()) {
+            const ssize_t sent = ::send(in[1], input.data(), input.size(), MSG_NOSIGNAL);
+            if (sent < 0 && errno == EINTR) continue;
+            if (sent <= 0) break; // its exit code tells why
+            input.remove_prefix(static_cast<std::size_t>(sent));
+        }
         ::close(in[1]);
     }
     ~Command() {
@@ -109,15 +114,15 @@ public:
     /// The exit code, once it has ended.
     std::optional<int> poll() { return end(WNOHANG); }
     int wait() { return *end(0); }
-    /// All that it prints.
-    std::string read() {
-        std::string out;
+    /// More of what it prints, after at most that long. Nothing: there is no more.
+    std::optional<std::string> readMore(int waitMs) {
+        pollfd ready{m_out, POLLIN, 0};
+        if (::poll(&ready, 1, waitMs) <= 0) return std::string();
         std::array<char, 65536> part{};
-        for (;;) {
-            const ssize_t got = ::read(m_out, part.data(), part.size());
-            if (got > 0) out.append(part.data(), static_cast<std::size_t>(got));
-            if (got == 0 || (got < 0 && errno != EINTR)) return out;
-        }
+        const ssize_t got = ::read(m_out, part.data(), part.size());
+        if (got > 0) return std::string(part.data(), static_cast<std::size_t>(got));
+        if (got < 0 && errno == EINTR) return std::string();
+        return std::nullopt;
     }
 
 private:
@@ -145,7 +150,9 @@ Place placeOf(const std::string& on) {
     constexpr std::string_view scheme = "ssh:";
     const auto refuse = [&] {
         throw Error(ErrorCode::invalidArgument,
-                    fmt::format("--on {}: write ssh:HOST or ssh:HOST:PATH, with a HOST that ssh knows", on));
+                    fmt::format("{} is not a machine: write ssh:HOST or ssh:HOST:PATH, with a HOST that ssh "
+                                "knows",
+                                on));
     };
     if (!on.starts_with(scheme)) refuse();
     Place out{on.substr(scheme.size()), ".cache/tensor-workbench"};
@@ -170,7 +177,7 @@ std::vector<std::string> filesOf(const fs::path& project) {
                 fmt::format(
                     "{} reads {}, which is outside of its folder, so it cannot be copied to another machine; "
                     "move it into the folder",
-                    project.string(), file.string()));
+                    project.filename().string(), file.string()));
         out.insert(file.string());
     }
     return {out.begin(), out.end()};
@@ -178,16 +185,19 @@ std::vector<std::string> filesOf(const fs::path& project) {
 
 class Session {
 public:
-    Session(const RemoteRun& run)
-        : m_run(run), m_place(placeOf(run.on)), m_project(fs::absolute(run.file)),
+    Session(const RemoteRun& run, RemoteObserver& observer)
+        : m_run(run), m_observer(observer), m_place(placeOf(run.on)), m_project(fs::absolute(run.file)),
           m_files(filesOf(m_project)), m_ssh(wordsOf("TWB_SSH", "ssh")),
-          m_program(wordsOf("TWB_REMOTE_PROGRAM", "twb").front()) {
+          m_program(run.program.empty() ? wordsOf("TWB_REMOTE_PROGRAM", "twb").front() : run.program) {
         // A connection that does not answer for 15 s is lost.
         for (const char* option : {"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"})
             m_ssh.emplace_back(option);
+        if (run.hasEvents) // a window has no terminal on which ssh could ask
+            for (const char* option : {"-o", "BatchMode=yes"}) m_ssh.emplace_back(option);
         // The same call finds its run again.
         ContentHash hash;
         hash.add(readFile(m_project, std::uint64_t{1} << 30)).add(m_program);
+        hash.add(static_cast<std::uint64_t>(run.hasEvents));
         for (const std::string& argument : run.arguments) hash.add(argument);
         for (const std::string& file : m_files) {
             std::error_code failed;
@@ -197,8 +207,7 @@ public:
         m_folder = fmt::format("{}/{}-{:016x}", m_place.path, m_project.stem().string(), hash.value());
     }
 
-    ExitCode go() {
-        Interrupts interrupts;
+    RemoteEnd go() {
         const std::string known = probe();
         if (known.empty()) {
             try {
@@ -209,26 +218,21 @@ public:
             }
             start();
         } else {
-            printMessage(fmt::format("{} has this run already: {}", m_place.host,
-                                     known == "ended" ? "its report is fetched" : "it is still going on"));
+            m_observer.remark(fmt::format("{} has this run already: {}", m_place.host,
+                                          known == "ended" ? "it has ended" : "it is still going on"));
         }
-        const int exit = follow(interrupts);
-        if (exit == kLost)
-            throw Error(ErrorCode::failed, fmt::format("the connection to {} was lost; the run goes on "
-                                                       "there. Give the same command again to see "
-                                                       "its end and to fetch its report",
-                                                       m_place.host));
+        RemoteEnd out{follow(), m_place.host, {}};
+        if (out.exitCode == kLost) throw LostConnection(m_place.host);
         fetch("report.json", m_run.report);
         fetch("trace.json", m_run.trace);
+        if (m_run.hasEvents) out.messages = remote(fmt::format("cat {}/err", shellWord(m_folder)));
         remove();
-        if (exit == kKilled)
+        if (out.exitCode == kKilled)
             throw Error(ErrorCode::failed,
                         fmt::format("the run on {0} was killed: {0} has too little memory, was restarted, or "
                                     "somebody ended it. Give the same command again to start it anew",
                                     m_place.host));
-        if (exit == static_cast<int>(ExitCode::fine))
-            printMessage(fmt::format("measured on {}", m_place.host));
-        return static_cast<ExitCode>(exit);
+        return out;
     }
 
 private:
@@ -238,10 +242,28 @@ private:
         return out;
     }
 
+    /// Ends this call if the user no longer wants the run.
+    void allowLeaving() const {
+        if (m_observer.wish(0) != RemoteWish::goOn)
+            throw Error(ErrorCode::cancelled, fmt::format("the run on {} was cancelled", m_place.host));
+    }
+
+    enum class Patience { mayEnd, toTheEnd };
+
+    /// All that a command prints, which has then ended.
+    std::string outputOf(Command& command, Patience patience) const {
+        std::string out;
+        while (const auto more = command.readMore(kWaitMs)) {
+            out += *more;
+            if (patience == Patience::mayEnd) allowLeaving();
+        }
+        return out;
+    }
+
     /// What a script prints on the host.
-    std::string remote(const std::string& script) const {
+    std::string remote(const std::string& script, Patience patience = Patience::toTheEnd) const {
         Command command(ssh(), script + "\n", true);
-        std::string out = command.read();
+        std::string out = outputOf(command, patience);
         if (command.wait() == kLost)
             throw Error(ErrorCode::missingDevice,
                         fmt::format("cannot reach {} by ssh; try: {} {}", m_place.host, fmt::join(m_ssh, " "),
@@ -256,7 +278,8 @@ private:
                                "command -v rsync >/dev/null && echo rsync || echo scp\n"
                                "cd {1} 2>/dev/null && [ -f exit ] && echo ended && exit 0\n"
                                "[ -f pid ] && kill -0 $(cat pid) 2>/dev/null && echo running",
-                               shellWord(m_program), shellWord(m_folder)));
+                               shellWord(m_program), shellWord(m_folder)),
+                   Patience::mayEnd);
         std::istringstream lines(said);
         std::string version;
         std::string copier;
@@ -291,11 +314,10 @@ private:
         if (m_hasRsync) {
             std::string list;
             for (const std::string& file : m_files) list += file + '\n';
-            check(Command({"rsync", "-a", "--files-from=-", "-e", fmt::format("{}", fmt::join(m_ssh, " ")),
-                           base + "/", m_place.host + ":" + there("") + "/"},
-                          list, true)
-                      .wait(),
-                  "rsync");
+            // Of a symbolic link, the file is copied.
+            check({"rsync", "-aL", "--files-from=-", "-e", fmt::format("{}", fmt::join(m_ssh, " ")),
+                   base + "/", m_place.host + ":" + there("") + "/"},
+                  list);
             return;
         }
         for (const std::string& folder : folders) {
@@ -306,15 +328,19 @@ private:
                 if (fs::path(file).parent_path().string() == folder)
                     arguments.push_back((fs::path(base) / file).string());
             arguments.push_back(m_place.host + ":" + there(folder) + "/");
-            check(Command(arguments, {}, true).wait(), "scp");
+            check(arguments, {});
         }
     }
 
-    void check(int exit, const char* program) const {
-        if (exit != 0)
+    /// Runs a command that copies.
+    void check(const std::vector<std::string>& arguments, std::string_view input) const {
+        Command command(arguments, input, true);
+        outputOf(command, Patience::mayEnd);
+        if (const int exit = command.wait(); exit != 0)
             throw Error(ErrorCode::missingDevice,
-                        fmt::format("{} cannot copy {} to {}: it ended with exit code {}", program,
-                                    m_project.string(), m_place.host, exit));
+                        fmt::format("{} cannot copy {} to {}: it ended with exit code {}",
+                                    fs::path(arguments[0]).filename().string(), m_project.filename().string(),
+                                    m_place.host, exit));
     }
 
     std::string there(const std::string& folder) const {
@@ -327,30 +353,50 @@ private:
         for (const std::string& argument : m_run.arguments) call += " " + shellWord(argument);
         call += " --report ../report.json";
         if (!m_run.trace.empty()) call += " --trace ../trace.json";
+        if (m_run.hasEvents) call += " --events ../events";
         call += " -- " + shellWord(m_project.filename().string());
         const std::string body = fmt::format(
             "cd project; {} > ../out 2> ../err < /dev/null; echo $? > ../exit.new; mv ../exit.new ../exit",
             call);
-        remote(fmt::format("cd {} && : > out && : > err && {{ nohup setsid sh -c {} > /dev/null 2>&1 < "
-                           "/dev/null & echo $! > "
-                           "pid; }}",
-                           shellWord(m_folder), shellWord(body)));
+        remote(fmt::format(
+            "cd {} && : > out && : > err && : > events && {{ nohup setsid sh -c {} > /dev/null 2>&1 < "
+            "/dev/null & echo $! > "
+            "pid; }}",
+            shellWord(m_folder), shellWord(body)));
     }
 
-    /// Shows what the run prints. Its exit code, or kLost.
-    int follow(Interrupts& interrupts) const {
-        Command command(
-            ssh(),
-            fmt::format("cd {} || exit 1\np=$(cat pid)\ntail -n +1 -f -s 0.2 --pid=$p err >&2 &\n"
-                        "tail -n +1 -f -s 0.2 --pid=$p out\nwait\nexit $(cat exit 2>/dev/null || echo {})\n",
-                        shellWord(m_folder), kKilled),
-            false);
+    /// Shows what the run prints, or passes on its events. Its exit code, or kLost.
+    int follow() const {
+        const std::string script =
+            m_run.hasEvents
+                ? fmt::format("cd {} || exit 1\np=$(cat pid)\ntail -c +1 -f -s 0.1 --pid=$p events\n"
+                              "exit $(cat exit 2>/dev/null || echo {})\n",
+                              shellWord(m_folder), kKilled)
+                : fmt::format(
+                      "cd {} || exit 1\np=$(cat pid)\ntail -n +1 -f -s 0.2 --pid=$p err >&2 &\n"
+                      "tail -n +1 -f -s 0.2 --pid=$p out\nwait\nexit $(cat exit 2>/dev/null || echo {})\n",
+                      shellWord(m_folder), kKilled);
+        Command command(ssh(), script, m_run.hasEvents);
+        bool isOpen = m_run.hasEvents;
         for (;;) {
-            const auto event = interrupts.wait(100);
-            if (const auto exit = command.poll()) return *exit;
-            // The shell of a background process ignores SIGINT; the run does not.
-            if (event == Interrupts::Event::interrupted)
+            if (isOpen) {
+                const auto more = command.readMore(kWaitMs);
+                isOpen = more.has_value();
+                if (more && !more->empty()) m_observer.events(*more);
+            } else if (const auto exit = command.poll()) {
+                return *exit;
+            }
+            switch (m_observer.wish(isOpen ? 0 : kWaitMs)) {
+            case RemoteWish::stop:
+                // The shell of a background process ignores SIGINT; the run does not.
                 remote(fmt::format("kill -INT -$(cat {}/pid)", shellWord(m_folder)));
+                break;
+            case RemoteWish::leave:
+                throw Error(ErrorCode::cancelled,
+                            fmt::format("left the run on {}, which goes on", m_place.host));
+            case RemoteWish::goOn:
+                break;
+            }
         }
     }
 
@@ -368,6 +414,7 @@ private:
     }
 
     const RemoteRun& m_run;
+    RemoteObserver& m_observer;
     const Place m_place;
     const fs::path m_project;
     const std::vector<std::string> m_files;
@@ -379,6 +426,14 @@ private:
 
 } // namespace
 
-ExitCode runRemotely(const RemoteRun& run) { return Session(run).go(); }
+LostConnection::LostConnection(const std::string& host)
+    : Error(ErrorCode::failed, fmt::format("the connection to {} was lost; the run goes on there. Give the "
+                                           "same command again to see its end and to fetch its report",
+                                           host)),
+      m_host(host) {}
+
+std::string remoteHost(const std::string& on) { return placeOf(on).host; }
+
+RemoteEnd runRemotely(const RemoteRun& run, RemoteObserver& observer) { return Session(run, observer).go(); }
 
 } // namespace twb

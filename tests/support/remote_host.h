@@ -1,0 +1,165 @@
+#pragma once
+
+#include <QDir>
+#include <QFile>
+#include <QProcess>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <arpa/inet.h>
+#include <csignal>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <vector>
+
+namespace twb::test {
+
+/// A machine "there" that ssh reaches; another one, "nobody", it does not.
+class RemoteHost {
+public:
+    /// No run outlives its host.
+    virtual ~RemoteHost() { killRuns(true); }
+    /// Ends all connections, but not the runs.
+    virtual void cut() const = 0;
+
+    QString folder() const { return file(QStringLiteral("there")); } ///< on the host
+    QStringList runs() const { return QDir(folder()).entryList(QDir::Dirs | QDir::NoDotAndDotDot); }
+    /// The programs of runs there.
+    std::vector<pid_t> processes() const {
+        std::vector<pid_t> out;
+        for (const QString& pid : QDir(QStringLiteral("/proc")).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
+            if (pid[0].isDigit() &&
+                QFile::symLinkTarget(QStringLiteral("/proc/%1/cwd").arg(pid))
+                    .startsWith(folder() + QLatin1Char('/')) &&
+                QFile::symLinkTarget(QStringLiteral("/proc/%1/exe").arg(pid)).endsWith(QLatin1String("/twb")))
+                out.push_back(pid.toInt());
+        return out;
+    }
+    /// Kills the program of each run or, with its shell, its whole session.
+    void killRuns(bool withSession) const {
+        for (const pid_t pid : processes()) ::kill(withSession ? -::getsid(pid) : pid, SIGKILL);
+    }
+    /// "HOST:PATH" of the folder.
+    QString place() const { return QStringLiteral("there:") + folder(); }
+
+protected:
+    QString file(const QString& name) const { return m_folder.filePath(name); }
+    void write(const QString& name, const QString& text) const {
+        QFile out(file(name));
+        if (out.open(QIODevice::WriteOnly)) out.write(text.toUtf8());
+    }
+
+private:
+    QTemporaryDir m_folder;
+};
+
+/// An sshd of the test's own, on the loopback, with keys of its own.
+class SshHost final : public RemoteHost {
+public:
+    SshHost() {
+        const QString sshd = QStringLiteral("/usr/sbin/sshd");
+        if (!QFile::exists(sshd) || QStandardPaths::findExecutable(QStringLiteral("ssh")).isEmpty() ||
+            QStandardPaths::findExecutable(QStringLiteral("ssh-keygen")).isEmpty())
+            return;
+        if (::geteuid() == 0) QDir().mkpath(QStringLiteral("/run/sshd")); // where sshd gives up its rights
+        for (const QString& key : {QStringLiteral("host"), QStringLiteral("user")}) {
+            QProcess make;
+            make.start(QStringLiteral("ssh-keygen"),
+                       QStringLiteral("-q -t ed25519 -f").split(QLatin1Char(' '))
+                           << file(key) << QStringLiteral("-N") << QString());
+            if (!make.waitForFinished() || make.exitCode() != 0) return;
+        }
+        const int port = freePort();
+        write(
+            QStringLiteral("sshd_config"),
+            QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
+                           "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+                           "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n")
+                .arg(port)
+                .arg(file(QStringLiteral("host")), file(QStringLiteral("user.pub"))));
+        write(QStringLiteral("ssh_config"),
+              QStringLiteral("Host there\n  HostName 127.0.0.1\n  Port %1\n  IdentityFile %2\n"
+                             "  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile %3\n"
+                             "  LogLevel ERROR\n"
+                             "Host nobody\n  HostName 127.0.0.1\n  Port 1\n")
+                  .arg(port)
+                  .arg(file(QStringLiteral("user")), file(QStringLiteral("known"))));
+        m_sshd.start(sshd, {QStringLiteral("-D"), QStringLiteral("-e"), QStringLiteral("-f"),
+                            file(QStringLiteral("sshd_config"))});
+        if (!m_sshd.waitForStarted()) return;
+        for (int i = 0; i < 100 && !m_isUp; ++i) {
+            QProcess ssh;
+            ssh.start(QStringLiteral("ssh"), {QStringLiteral("-F"), file(QStringLiteral("ssh_config")),
+                                              QStringLiteral("there"), QStringLiteral("true")});
+            m_isUp = ssh.waitForFinished() && ssh.exitCode() == 0;
+            if (!m_isUp) QTest::qWait(50);
+        }
+    }
+    ~SshHost() override {
+        m_sshd.terminate();
+        m_sshd.waitForFinished();
+    }
+
+    bool isUp() const { return m_isUp; }
+    QString command() const { return QStringLiteral("ssh -F ") + file(QStringLiteral("ssh_config")); }
+    void cut() const override { signalConnections(SIGKILL); }
+    void signalConnections(int signal) const {
+        for (const QString& pid :
+             QDir(QStringLiteral("/proc")).entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+            QFile stat(QStringLiteral("/proc/%1/stat").arg(pid));
+            if (!pid[0].isDigit() || !stat.open(QIODevice::ReadOnly)) continue;
+            const QByteArray text = stat.readAll();
+            const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
+            if (fields.value(1).toLongLong() == m_sshd.processId()) ::kill(pid.toInt(), signal);
+        }
+    }
+
+private:
+    static int freePort() {
+        const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        ::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
+        ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+        ::close(listener);
+        return ntohs(address.sin_port);
+    }
+
+    QProcess m_sshd;
+    bool m_isUp = false;
+};
+
+/// A stand-in for ssh, the first one in the PATH: runs the command on this machine.
+class StandInHost final : public RemoteHost {
+public:
+    StandInHost() : m_path(qgetenv("PATH")) {
+        QDir().mkpath(file(QStringLiteral("bin")));
+        const QString ssh = QStringLiteral("bin/ssh");
+        write(ssh, QStringLiteral("#!/bin/sh\n"
+                                  "while [ \"${1#-}\" != \"$1\" ]; do [ \"$1\" = -o ] && shift; shift; done\n"
+                                  "host=$1; shift\n"
+                                  "[ \"$host\" = there ] || exit 255\n"
+                                  "echo $$ >> %1\n"
+                                  "sh -c \"$*\"\n")
+                       .arg(file(QStringLiteral("connections"))));
+        QFile::setPermissions(file(ssh), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        qputenv("PATH", (file(QStringLiteral("bin")) + QLatin1Char(':')).toLocal8Bit() + m_path);
+    }
+    ~StandInHost() override { qputenv("PATH", m_path); }
+
+    void cut() const override {
+        QFile connections(file(QStringLiteral("connections")));
+        if (!connections.open(QIODevice::ReadOnly)) return;
+        // Each has a process group of its own.
+        for (const QByteArray& pid : connections.readAll().split('\n'))
+            if (pid.toInt() > 1) ::kill(-pid.toInt(), SIGKILL);
+    }
+
+private:
+    const QByteArray m_path;
+};
+
+} // namespace twb::test
