@@ -17,6 +17,7 @@
 #include "widgets/actions/overlay_actions.h"
 #include "widgets/actions/precision_actions.h"
 #include "widgets/actions/run_actions.h"
+#include "widgets/actions/run_there_actions.h"
 #include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
@@ -138,6 +139,7 @@ void MainWindow::buildGraphMenu() {
 void MainWindow::buildRunMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Run"));
     m_runActions->fillRuns(menu);
+    m_runThere->fill(menu);
     m_watch->fill(menu);
     m_breakpoints->fill(*menu.addMenu(tr("&Breakpoint")));
     menu.addSeparator();

@@ -42,6 +42,7 @@ class OverlayActions;
 class PrecisionActions;
 class QuickFind;
 class RunActions;
+class RunThereActions;
 class StartPage;
 class TrainingActions;
 class TransfersPanel;
@@ -158,6 +159,7 @@ private:
     std::unique_ptr<AnalysisActions> m_analysis;
     std::unique_ptr<BreakpointActions> m_breakpoints;
     std::unique_ptr<RunActions> m_runActions;
+    std::unique_ptr<RunThereActions> m_runThere;
     std::unique_ptr<WatchActions> m_watch;
     std::unique_ptr<OverlayActions> m_overlay;
     std::unique_ptr<Navigation> m_navigation;

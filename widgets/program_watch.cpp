@@ -137,9 +137,10 @@ QString ProgramWatch::sentence() const {
 
 void ProgramWatch::end(const QString& sentence) {
     if (!isActive()) return;
-    const std::int64_t clockNs = m_program->clockNs();
+    RunResult result;
+    result.wallNs = result.clockNs = m_program->clockNs();
     stop();
-    m_runs.endFollowing(clockNs, sentence);
+    m_runs.endFollowing(std::move(result), sentence);
 }
 
 void ProgramWatch::stop() {

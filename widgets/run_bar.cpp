@@ -221,6 +221,10 @@ void RunBar::refreshDevices() {
         button->show(); // immediately, because fit() counts it
         return button;
     };
+    const auto addElsewhere = [this](QMenu& menu) {
+        menu.addSeparator();
+        menu.addAction(tr("Run on another machine…"), this, &RunBar::thereRequested);
+    };
     QPushButton* all =
         together ? makeButton(tr("%1 GPUs").arg(gpus.size()), tr("Chooses the hardware for each GPU."))
                  : nullptr;
@@ -237,7 +241,9 @@ void RunBar::refreshDevices() {
         button->setProperty("shortText", name);
         button->setAccessibleName(tr("Hardware for %1").arg(name));
         addDeviceChoices(*button->menu(), m_document, device, choose);
+        addElsewhere(*button->menu());
     }
+    if (all) addElsewhere(*all->menu());
     fit();
 }
 

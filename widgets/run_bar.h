@@ -40,6 +40,7 @@ Q_SIGNALS:
     void iterationsChosen(std::int64_t iterations);
     void policyChosen(twb::Policy policy);
     void deviceChosen(const twb::DeviceChoice& choice);
+    void thereRequested(); ///< a run on another machine
 
 protected:
     void changeEvent(QEvent* event) override;

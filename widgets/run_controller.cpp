@@ -74,8 +74,7 @@ void RunController::stop() {
     Q_EMIT finished();
 }
 
-void RunController::start(std::int64_t iterations, bool continuous) {
-    if (isRunning()) return;
+bool RunController::mayStart() {
     if (!m_document.analysis().mayRun()) {
         const std::size_t errors = m_document.causeCount(Severity::error);
         const QString sentence =
@@ -84,12 +83,17 @@ void RunController::start(std::int64_t iterations, bool continuous) {
                 : tr("The graph has %1 problems. Fix them to run the graph.").arg(grouped(qint64(errors)));
         log(Severity::error, sentence);
         Q_EMIT refused(sentence);
-        return;
+        return false;
     }
     if (m_document.graph().nodes().empty()) {
         Q_EMIT refused(tr("The graph is empty. Drag an op from the palette to a lane."));
-        return;
+        return false;
     }
+    return true;
+}
+
+void RunController::start(std::int64_t iterations, bool continuous) {
+    if (isRunning() || !mayStart()) return;
     // With breakpoints, users inspect tensors, so memory is not shared and most tensors are kept.
     RunOptions options;
     options.iterations = iterations;
@@ -157,6 +161,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_result.reset();
     m_measured.reset();
     m_overlay.reset();
+    m_host.clear();
     m_stop.reset();
     m_state.stop.reset();
     m_isAgain = false;
@@ -319,9 +324,9 @@ void RunController::updateEdges() {
     }
 }
 
-void RunController::finish(RunResult result) {
+/// The errors of nodes, and the nodes that did not run.
+void RunController::showErrors(const RunResult& result) {
     const Plan& plan = m_figures->plan();
-    m_state.running = false;
     for (const StepError& error : result.errors) {
         m_state.nodes[error.node].error = toQt(error.message);
         log(Severity::error, toQt(error.message));
@@ -332,26 +337,33 @@ void RunController::finish(RunResult result) {
         const auto node = m_state.nodes.find(plan.steps[i].node);
         if (node != m_state.nodes.end()) node->second.state = state;
     }
-    m_done = result.iterations;
-    const QString time = plan.virtualClock
+}
+
+QString RunController::endSentence(const RunResult& result) const {
+    const QString run = m_host.isEmpty() ? tr("Run %1").arg(m_number)
+                                         : tr("Run %1 on %2").arg(QString::number(m_number), m_host);
+    const QString time = m_figures->plan().virtualClock
                              ? tr("%1 modelled, %2 wall time")
                                    .arg(duration(double(result.clockNs)), duration(double(result.wallNs)))
                              : duration(double(result.wallNs));
     const QString iterations = iterationsText(result.iterations);
     switch (result.status) {
     case RunStatus::finished:
-        m_sentence = tr("Run %1 finished: %2 in %3").arg(m_number).arg(iterations, time);
-        break;
+        return tr("%1 finished: %2 in %3").arg(run, iterations, time);
     case RunStatus::cancelled:
-        m_sentence = tr("Run %1 cancelled after %2, %3").arg(m_number).arg(iterations, time);
-        break;
+        return tr("%1 cancelled after %2, %3").arg(run, iterations, time);
     case RunStatus::failed:
-        m_sentence =
-            tr("Run %1 failed: %2")
-                .arg(m_number)
-                .arg(result.errors.empty() ? tr("unknown reason") : toQt(result.errors.front().message));
         break;
     }
+    return tr("%1 failed: %2")
+        .arg(run, result.errors.empty() ? tr("unknown reason") : toQt(result.errors.front().message));
+}
+
+void RunController::finish(RunResult result) {
+    m_state.running = false;
+    showErrors(result);
+    m_done = result.iterations;
+    m_sentence = endSentence(result);
     const bool failed = result.status == RunStatus::failed;
     m_result = std::move(result);
     m_date = dateNow();
@@ -396,6 +408,7 @@ void RunController::forgetResults() {
     m_probes.clear();
     m_lastCopy.reset();
     m_sentence.clear();
+    m_host.clear();
     m_done = m_total = 0;
 }
 

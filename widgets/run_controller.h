@@ -35,16 +35,30 @@ public:
     void runContinuously();
     /// Whether later runs let real GPUs use TF32 (RunOptions::allowTf32).
     void setAllowsTf32(bool allows) noexcept { m_allowsTf32 = allows; }
+    bool allowsTf32() const noexcept { return m_allowsTf32; }
     /// Whether later runs fuse no ops (RunRequest::timesEachOp).
     void setTimesEachOp(bool times) noexcept { m_timesEachOp = times; }
+    bool timesEachOp() const noexcept { return m_timesEachOp; }
+    /// Whether the document's graph can run. Otherwise it is refused().
+    bool mayStart();
     /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
     /// endFollowing(). May be called again with a longer plan, after which all records are added again.
-    void follow(std::shared_ptr<const Plan> plan, const QString& sentence);
+    /// `host`: the machine that runs the document's graph as it is at the first call; empty: the document is
+    /// made from the other program. `total`: as total().
+    void follow(std::shared_ptr<const Plan> plan, const QString& sentence, const QString& host = {},
+                std::int64_t total = 0);
     /// New records of the other program, and its completed iterations.
     void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence);
-    /// The figures stay. `clockNs`: the time of the whole run.
-    void endFollowing(std::int64_t clockNs, const QString& sentence);
+    /// The figures stay. A result without states is one in which all steps are done. Without a sentence,
+    /// sentence() tells of the result as after a run of this program.
+    void endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes = {});
     bool isFollowing() const noexcept { return m_isFollowing; }
+    /// A remark on the followed run, for the log.
+    void say(const QString& sentence) { log(Severity::note, sentence); }
+    /// The other machine of the current or last run; empty: this one.
+    const QString& host() const noexcept { return m_host; }
+    /// "measured", or "measured on HOST".
+    QString measuredText() const;
     /// Shows the times of another program's profile in place of the last run, until the next run. Does
     /// nothing while a run is active.
     void overlay(OverlaidProfile profile);
@@ -131,6 +145,8 @@ private:
     void addModelledTimes();
     void updateEdges();
     void finish(RunResult result);
+    void showErrors(const RunResult& result);
+    QString endSentence(const RunResult& result) const;
     std::vector<std::pair<const Node*, PortRef>> probedOutputs() const;
     void readProbes(const std::function<std::optional<Tensor>(PortRef)>& valueOf);
     void forget();
@@ -172,6 +188,7 @@ private:
     std::vector<KeptTensor> m_tensors; ///< by output
     std::vector<ProbeValue> m_probes;
     QString m_sentence;
+    QString m_host;
     std::string m_date; ///< when the last run ended
     std::int64_t m_done = 0;
     std::int64_t m_total = 0;

@@ -5,15 +5,18 @@
 
 #include <utility>
 
-// Figures of another program: of its run as it goes on, or of its profile.
+// Figures of another program: of its run as it goes on, here or on another machine, or of its profile.
 
 namespace twb {
 
-void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence) {
-    if (!m_isFollowing) {
+void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence, const QString& host,
+                           std::int64_t total) {
+    const bool isFirst = !m_isFollowing;
+    if (isFirst) {
         if (isRunning()) return;
         m_isFollowing = m_state.running = m_continuous = true;
-        m_done = m_total = 0;
+        m_done = 0;
+        m_host = host;
         ++m_number;
         m_tensors.clear();
         m_lastCopy.reset();
@@ -22,18 +25,23 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
         m_result.reset();
         m_measured.reset();
         m_overlay.reset();
+        m_ranWithTf32 = !host.isEmpty() && m_allowsTf32;
         log(Severity::note, sentence);
         Q_EMIT preparing();
     }
+    m_total = total;
     m_figures = std::make_shared<RunFigures>(std::move(plan));
-    m_snapshot = m_document.graph();
-    m_diagnostics = m_document.analysis().diagnostics;
+    if (isFirst || host.isEmpty()) {
+        m_snapshot = m_document.graph();
+        m_diagnostics = m_document.analysis().diagnostics;
+        m_edited = false;
+    }
     assignEdges(m_figures->plan(), m_document.analysis());
     m_state.nodes.clear();
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
     m_state.edges.clear();
     for (const NodeFacts& facts : m_document.analysis().nodes) predictInto(facts);
-    m_state.stale = m_edited = false;
+    m_state.stale = m_edited;
     m_sentence = sentence;
     Q_EMIT started();
 }
@@ -49,20 +57,24 @@ void RunController::addFollowed(std::span<const StepRecord> records, std::int64_
     Q_EMIT frame();
 }
 
-void RunController::endFollowing(std::int64_t clockNs, const QString& sentence) {
+void RunController::endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes) {
     if (!m_isFollowing) return;
     m_isFollowing = m_state.running = false;
     m_figures->finish();
     updateNodes(true);
     updateEdges();
-    RunResult result;
     result.iterations = m_done;
-    result.states.assign(m_figures->plan().steps.size(), StepState::done);
-    result.wallNs = result.clockNs = clockNs;
+    if (result.states.empty()) result.states.assign(m_figures->plan().steps.size(), StepState::done);
+    showErrors(result);
+    const bool failed = result.status == RunStatus::failed;
     m_result = std::move(result);
+    m_probes = std::move(probes);
+    for (const ProbeValue& probe : m_probes)
+        if (const Node* node = m_snapshot.findByName(probe.name); node && probe.elements == 1)
+            m_state.nodes[node->id].value = compact(probe.value);
     m_date = dateNow();
-    m_sentence = sentence;
-    log(Severity::note, m_sentence);
+    m_sentence = sentence.isEmpty() ? endSentence(*m_result) : sentence;
+    log(failed ? Severity::error : Severity::note, m_sentence);
     Q_EMIT frame();
     Q_EMIT finished();
 }
@@ -75,7 +87,13 @@ void RunController::overlay(OverlaidProfile profile) {
     const Overlay& overlay = m_overlay->overlay;
     assignEdges(m_figures->plan(), *m_overlay->analysis);
     addFollowed(overlay.records, std::int64_t(overlay.iterations), sentence);
-    endFollowing(overlay.spanNs, sentence);
+    RunResult result;
+    result.wallNs = result.clockNs = overlay.spanNs;
+    endFollowing(std::move(result), sentence);
+}
+
+QString RunController::measuredText() const {
+    return m_host.isEmpty() ? tr("measured") : tr("measured on %1").arg(m_host);
 }
 
 void RunController::removeOverlay() {

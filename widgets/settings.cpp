@@ -10,6 +10,7 @@ namespace twb::settings {
 namespace {
 
 constexpr std::chrono::milliseconds kAutosave{10'000};
+constexpr qsizetype kMostMachines = 8;
 
 const QString kTheme = QStringLiteral("theme");
 const QString kLanguage = QStringLiteral("language");
@@ -19,6 +20,8 @@ const QString kRestore = QStringLiteral("restoreSession");
 const QString kSimplify = QStringLiteral("simplifyImports");
 const QString kThreads = QStringLiteral("threads");
 const QString kPolicy = QStringLiteral("policy");
+const QString kMachines = QStringLiteral("machines");
+const QString kMachineProgram = QStringLiteral("machineProgram");
 const QString kProfile = QStringLiteral("profile");
 
 QString keyOf(const QKeySequence& standard) {
@@ -32,6 +35,17 @@ void setTheme(const QString& name) { QSettings().setValue(kTheme, name); }
 
 QString language() { return QSettings().value(kLanguage).toString(); }
 void setLanguage(const QString& code) { QSettings().setValue(kLanguage, code); }
+
+QStringList machines() { return QSettings().value(kMachines).toStringList(); }
+void rememberMachine(const QString& machine) {
+    QStringList all = machines();
+    all.removeAll(machine);
+    all.prepend(machine);
+    QSettings().setValue(kMachines, all.mid(0, kMostMachines));
+}
+
+QString machineProgram() { return QSettings().value(kMachineProgram).toString(); }
+void setMachineProgram(const QString& program) { QSettings().setValue(kMachineProgram, program); }
 
 QString editor() { return QSettings().value(kEditor).toString().trimmed(); }
 void setEditor(const QString& command) { QSettings().setValue(kEditor, command); }

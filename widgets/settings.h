@@ -5,6 +5,7 @@
 
 #include <QKeySequence>
 #include <QString>
+#include <QStringList>
 
 #include <chrono>
 
@@ -42,6 +43,13 @@ void setPolicy(Policy policy);
 /// The profile of simulated GPUs without a choice of their own: an id of the library.
 QString profile(const ProfileLibrary& library);
 void setProfile(const QString& id);
+
+/// The machines of earlier runs elsewhere, as HOST or HOST:PATH, the latest first.
+QStringList machines();
+void rememberMachine(const QString& machine);
+/// The `twb` on these machines; empty: found by their PATH.
+QString machineProgram();
+void setMachineProgram(const QString& program);
 
 /// The command that opens a source line: %f is the file, %l the line. Empty: the desktop's default for the
 /// file.

@@ -211,7 +211,9 @@ bool FileActions::mayEndRun() {
     QMessageBox box(QMessageBox::NoIcon, tr("Run in progress"), tr("Stop run %1?").arg(m_runs.runNumber()),
                     QMessageBox::Cancel, &m_window);
     box.setInformativeText(tr("The graph is still running. Its results will be lost."));
-    const bool isFollowing = m_runs.isFollowing();
+    const QString host = m_runs.isFollowing() ? m_runs.host() : QString();
+    const bool isFollowing = m_runs.isFollowing() && host.isEmpty();
+    if (!host.isEmpty()) box.setText(tr("Stop run %1 on %2?").arg(QString::number(m_runs.runNumber()), host));
     if (isFollowing) {
         box.setText(tr("Stop watching the program?"));
         box.setInformativeText(

@@ -452,7 +452,7 @@ void Inspector::refreshFigures() {
         else {
             const EdgeRun& run = found->second;
             const QString known = priceKind(run.predicted, run.modelled);
-            const QString kind = known.isEmpty() ? tr("measured") : known;
+            const QString kind = known.isEmpty() ? m_runs.measuredText() : known;
             rows.push_back({tr("bytes"), grouped(qint64(run.bytes))});
             rows.push_back({tr("time, %1").arg(kind), localized(formatMs(run.ns))});
             if (run.modelledNs > 0)
@@ -494,14 +494,15 @@ void Inspector::readTensor(PortRef output) {
         m_isTrained && output.port == 0 ? m_training.value(output.node) : std::nullopt;
     const std::optional<Tensor> tensor = trained ? trained : m_runs.tensor(output);
     const Node* maker = m_document.graph().find(output.node);
-    m_tensor->setTensor(tensor,
-                        m_runs.isStopped()
-                            ? tr("This tensor is not available at this breakpoint: the run computes it "
-                                 "later in the iteration, or has reused its memory.")
-                        : !m_runs.result()  ? tr("Run the graph to see this tensor.")
-                        : m_runs.overlaid() ? tr("A profile has no tensors. Run the graph to see them.")
-                                            : tr("The last run did not keep this tensor."),
-                        maker ? toQt(maker->name) : QString());
+    m_tensor->setTensor(
+        tensor,
+        m_runs.isStopped() ? tr("This tensor is not available at this breakpoint: the run computes it "
+                                "later in the iteration, or has reused its memory.")
+        : !m_runs.result() ? tr("Run the graph to see this tensor.")
+        : !m_runs.host().isEmpty() ? tr("The tensors of this run are on %1.").arg(m_runs.host())
+        : m_runs.overlaid()        ? tr("A profile has no tensors. Run the graph to see them.")
+                                   : tr("The last run did not keep this tensor."),
+        maker ? toQt(maker->name) : QString());
 }
 
 /// The gradient of a parameter: of the last training, or of the last run if that was later.

@@ -274,7 +274,7 @@ QString LedgerModel::textOf(const Row& row, Column column) const {
     case TimesColumn:
         return row.figures.count == 0 ? tr("predicted")
                : row.figures.modelled ? tr("modelled")
-                                      : tr("measured");
+                                      : m_runs.measuredText();
     case ColumnCount:
         break;
     }
@@ -342,7 +342,7 @@ QVariant LedgerModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole: {
         const QString kind = row.figures.count == 0 ? tr("predicted")
                              : row.figures.modelled ? tr("modelled")
-                                                    : tr("measured");
+                                                    : m_runs.measuredText();
         return tr("%1: %2, %3 %4%5")
             .arg(row.name, localized(formatBytes(row.figures.bytesPerCopy)),
                  localized(formatMs(row.figures.typicalNs())), kind,

@@ -139,7 +139,7 @@ QString NodeTableModel::text(const NodeId& id, int column) const {
         const NodeRun* run = runOf(m_runs, id);
         if (!run || run->state == StepState::pending) return {};
         if (run->ns <= 0) return run->state == StepState::done ? QString() : stateWord(run->state);
-        const QString kind = run->modelled ? tr("modelled") : tr("measured");
+        const QString kind = run->modelled ? tr("modelled") : m_runs.measuredText();
         return run->once ? tr("%1, once").arg(kind) : kind;
     }
     case NodeColumn::output:
@@ -202,7 +202,7 @@ QString EdgeTableModel::text(const Edge& edge, int column) const {
     case EdgeColumn::kind: {
         const EdgeRun* run = runOf(m_runs, edge);
         if (!run || run->ns <= 0) return {};
-        return run->predicted ? tr("predicted") : run->modelled ? tr("modelled") : tr("measured");
+        return run->predicted ? tr("predicted") : run->modelled ? tr("modelled") : m_runs.measuredText();
     }
     }
     return {};

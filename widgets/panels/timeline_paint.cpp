@@ -65,7 +65,7 @@ void TimelinePanel::paintRows(QPainter& painter) const {
         const QString name = toQt(stream.label);
         const QString times = m_model.plan().virtualClock && m_model.plan().devices.isSimulated(stream.device)
                                   ? tr("modelled")
-                                  : tr("measured");
+                                  : m_runs.measuredText();
         if (rowHeight() >= kTwoLines) {
             drawElided(painter, label.adjusted(0, 2, 0, -label.height() / 2),
                        Qt::AlignLeft | Qt::AlignVCenter, name);

@@ -248,7 +248,7 @@ QString TimelinePanel::tipAt(QPointF point) const {
     QString tip = tr("%1 on %2: %3 %4")
                       .arg(toQt(step.label), toQt(stream.label),
                            localized(formatMs(m_model.endOf(record) - m_model.startOf(record))),
-                           modelled ? tr("modelled") : tr("measured"));
+                           modelled ? tr("modelled") : m_runs.measuredText());
     if (m_model.isCritical(record)) tip += tr(", on the critical path");
     const std::uint32_t after = m_model.course().after[record];
     if (after != kNone && after != m_model.course().before[record])

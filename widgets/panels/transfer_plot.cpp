@@ -84,10 +84,12 @@ TransferPlot::TransferPlot(QWidget* parent)
     style();
 }
 
-void TransferPlot::begin(std::shared_ptr<const TransferSeries> series, std::int64_t total) {
+void TransferPlot::begin(std::shared_ptr<const TransferSeries> series, std::int64_t total,
+                         const QString& host) {
     clear();
     m_series = std::move(series);
     m_total = total;
+    m_host = host;
     m_following = true;
 }
 
@@ -391,6 +393,7 @@ QString TransferPlot::unitText() const {
     const auto modelled = std::size_t(
         std::count_if(curves.begin(), curves.end(), [](const LegendEntry& e) { return e.modelled; }));
     if (modelled > 0) parts << (modelled == curves.size() ? tr("modelled") : tr("partly modelled"));
+    if (modelled < curves.size() && !m_host.isEmpty()) parts << tr("measured on %1").arg(m_host);
     if (showsPrediction()) parts << tr("dashed: predicted");
     if (m_bandPoints > 0)
         parts << tr("band: median to p95 over %1 iterations").arg(grouped(qint64(m_bandPoints * cell)));

@@ -30,8 +30,8 @@ public:
 
     explicit TransferPlot(QWidget* parent = nullptr);
 
-    /// A new run. `total`: iterations; 0 if unknown.
-    void begin(std::shared_ptr<const TransferSeries> series, std::int64_t total);
+    /// A new run. `total`: iterations; 0 if unknown. `host`: the other machine of the run.
+    void begin(std::shared_ptr<const TransferSeries> series, std::int64_t total, const QString& host = {});
     void clear();
     /// The current figures of the rows, and the rows with a curve.
     void setRows(const std::vector<LedgerModel::Row>& rows, const std::vector<bool>& shown);
@@ -120,6 +120,7 @@ private:
     std::unique_ptr<PlotReadout> m_readout;
     Unit m_unit = Unit::milliseconds;
     std::int64_t m_total = 0;
+    QString m_host;
     std::int64_t m_frozen = 0; ///< while paused: the first iteration that is not shown
     QPointF m_pressedAt;
     int m_highlighted = -1;

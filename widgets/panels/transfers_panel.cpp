@@ -174,7 +174,7 @@ void TransfersPanel::refreshNow() {
                           : tr("Run the graph to plot its transfers."));
     stack->setCurrentWidget(none || !m_runs.figures() ? static_cast<QWidget*>(m_empty) : m_plot);
     if (const RunFigures* figures = m_runs.figures()) {
-        if (!m_begun) m_plot->begin(figures->series(), m_runs.total());
+        if (!m_begun) m_plot->begin(figures->series(), m_runs.total(), m_runs.host());
         m_begun = true;
     } else if (m_begun) {
         m_begun = false;

@@ -1,0 +1,79 @@
+#include "widgets/run_there_dialog.h"
+
+#include "widgets/labels.h"
+#include "widgets/settings.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QFormLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+namespace twb {
+namespace {
+
+constexpr int kDialogWidth = 520;
+const QString kScheme = QStringLiteral("ssh:");
+
+} // namespace
+
+RunThereDialog::RunThereDialog(QWidget* parent)
+    : QDialog(parent), m_machine(new QComboBox), m_program(new QLineEdit),
+      m_buttons(new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel)) {
+    setObjectName(QStringLiteral("runThere"));
+    setWindowTitle(tr("Run on another machine"));
+    m_machine->setObjectName(QStringLiteral("machine"));
+    m_machine->setEditable(true);
+    m_machine->setInsertPolicy(QComboBox::NoInsert);
+    m_machine->addItems(settings::machines());
+    m_machine->setAccessibleName(tr("Machine"));
+    m_machine->lineEdit()->setPlaceholderText(tr("HOST or HOST:FOLDER, as ssh knows it"));
+    m_program->setObjectName(QStringLiteral("program"));
+    m_program->setAccessibleName(tr("Program there"));
+    m_program->setPlaceholderText(tr("twb, found by its PATH"));
+    m_program->setText(settings::machineProgram());
+
+    auto* form = new QFormLayout;
+    form->setHorizontalSpacing(12);
+    form->setVerticalSpacing(8);
+    form->addRow(tr("Machine"), m_machine);
+    form->addRow(tr("Program there"), m_program);
+    QLabel* help = makeLabel(tr("Copies the project and its data there by ssh, runs it with the twb of that "
+                                "machine, and shows the "
+                                "times that are measured there. Both machines need the same version."),
+                             TextRole::body, QStringLiteral("secondary"));
+    help->setWordWrap(true);
+    m_buttons->button(QDialogButtonBox::Ok)->setText(tr("Run"));
+    connect(m_buttons, &QDialogButtonBox::accepted, this, &RunThereDialog::choose);
+    connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    connect(m_machine, &QComboBox::editTextChanged, this, &RunThereDialog::refresh);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(16, 16, 16, 12);
+    layout->setSpacing(12);
+    layout->addWidget(help);
+    layout->addLayout(form);
+    layout->addStretch(1);
+    layout->addWidget(m_buttons);
+    resize(kDialogWidth, sizeHint().height());
+    m_machine->setFocus();
+    m_machine->lineEdit()->selectAll();
+    refresh();
+}
+
+QString RunThereDialog::place() const {
+    const QString machine = m_machine->currentText().trimmed();
+    return machine.startsWith(kScheme) ? machine : kScheme + machine;
+}
+
+QString RunThereDialog::program() const { return m_program->text().trimmed(); }
+
+void RunThereDialog::refresh() { m_buttons->button(QDialogButtonBox::Ok)->setEnabled(place() != kScheme); }
+
+void RunThereDialog::choose() {
+    settings::rememberMachine(place().mid(kScheme.size()));
+    settings::setMachineProgram(program());
+    accept();
+}
+
+} // namespace twb
