@@ -132,6 +132,7 @@ void MainWindow::buildActions() {
     connect(m_files.get(), &FileActions::opsAdded, this, &MainWindow::reloadPalettes);
     connect(m_modules.get(), &ModuleActions::ownModulesChanged, this, &MainWindow::reloadPalettes);
     connect(m_canvas, &CanvasWidget::laneHeaderClicked, m_lanes.get(), &LaneActions::showHeaderMenu);
+    connect(m_bar, &RunBar::ranksRequested, this, [this] { m_analysis->showRanks(); });
     connect(m_lanes.get(), &LaneActions::deviceChosen, m_runActions.get(), &RunActions::chooseDevice);
     connect(m_inspector, &Inspector::exampleRequested, m_adds.get(), &AddActions::addOpInView);
     connect(m_inspector, &Inspector::fixRequested, this, &MainWindow::applyFix);

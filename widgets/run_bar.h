@@ -41,6 +41,7 @@ Q_SIGNALS:
     void policyChosen(twb::Policy policy);
     void deviceChosen(const twb::DeviceChoice& choice);
     void thereRequested(); ///< a run on another machine
+    void ranksRequested(); ///< a prediction for several ranks
 
 protected:
     void changeEvent(QEvent* event) override;

@@ -1,6 +1,8 @@
 #include "profile/prediction.h"
 
+#include "backends/world.h"
 #include "profile/profiles.h"
+#include "training/training.h"
 
 #include <fmt/format.h>
 
@@ -10,12 +12,29 @@
 namespace twb {
 namespace {
 
-/// predict() simulates kIterations + 2 · inFlight iterations, so that the pipeline is full. The distance
-/// between the last two ends is the time of one iteration.
+/// predict() simulates kIterations + 2 · inFlight iterations, so that the pipeline is full. The last inFlight
+/// of them give the time of one iteration.
 constexpr int kIterations = 4;
 
 /// Whether the sizes or the number of runs are known only at run time.
 bool isOpen(const Step& step) { return step.dynamic || step.control != kNone; }
+
+/// The time of spans during which some other one is active; the others may overlap each other.
+double overlapOf(const std::vector<Prediction::Span>& spans, std::vector<Prediction::Span> others) {
+    std::ranges::sort(others, {}, &Prediction::Span::start);
+    double out = 0;
+    for (const Prediction::Span& span : spans) {
+        double reached = span.start;
+        for (const Prediction::Span& other : others) {
+            const double start = std::max(other.start, reached);
+            const double end = std::min(other.end, span.end);
+            if (end <= start) continue;
+            out += end - start;
+            reached = end;
+        }
+    }
+    return out;
+}
 
 } // namespace
 
@@ -52,16 +71,21 @@ Prediction predict(const Plan& plan) {
     std::vector<std::uint32_t> lastOn(plan.streams.size(), kNone);
     std::vector<std::vector<double>> before(plan.inFlight, end); // by lap: ends of the latest iteration
     double done = 0;
-    double doneBefore = 0;
-    for (int iteration = 0; iteration < kIterations + 2 * static_cast<int>(plan.inFlight); ++iteration) {
+    const auto inFlight = static_cast<std::size_t>(plan.inFlight);
+    const int iterations = kIterations + 2 * static_cast<int>(plan.inFlight);
+    std::vector<Prediction::Span> calls; // over all ranks, of an iteration whose neighbours are complete
+    std::vector<Prediction::Span> compute;
+    std::vector<double> ends; // by iteration
+    for (int iteration = 0; iteration < iterations; ++iteration) {
         const auto lap = plan.lapOf(iteration);
         const std::vector<double>& last = before[plan.lapOf(iteration + plan.inFlight - 1)];
-        doneBefore = done;
+        // No more iterations than that are submitted at a time.
+        const double submitted = ends.size() < inFlight ? 0 : ends[ends.size() - inFlight];
         for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
             const Step& step = plan.steps[s];
             if (step.setup || step.last)
                 continue; // steps of the last iteration only are not part of every iteration
-            double start = free[step.stream];
+            double start = std::max(free[step.stream], submitted);
             std::uint32_t after = lastOn[step.stream];
             for (const std::uint32_t w : step.waits)
                 if (!plan.steps[w].setup && end[w] > start) {
@@ -73,12 +97,19 @@ Prediction predict(const Plan& plan) {
             end[s] = free[step.stream] = start + step.predictedNs;
             lastOn[step.stream] = s;
             done = std::max(done, end[s]);
+            if (plan.isCollective(step) && iteration == iterations - 2) {
+                calls.push_back({start, end[s]});
+                out.communicationNs += step.predictedNs;
+            }
+            if (step.transfer == kNone) compute.push_back({start, end[s]});
             if (iteration == 0) out.spans[s] = {start, end[s], after};
         }
         before[lap] = end;
+        ends.push_back(done);
         if (iteration == 0) out.latencyNs = done;
     }
-    out.iterationNs = done - doneBefore;
+    out.iterationNs = (done - ends[ends.size() - 1 - inFlight]) / static_cast<double>(inFlight);
+    out.hiddenNs = overlapOf(calls, std::move(compute));
 
     std::uint32_t at = kNone;
     for (std::uint32_t s = 0; s < plan.steps.size(); ++s)
@@ -117,6 +148,13 @@ Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr
     const Policy rule = policy.value_or(graph.info().policy);
     const Analysis analysis = analyze(graph, devices, rule, files.get());
     return predict(*compile(graph, analysis, devices, std::move(files), {.policy = rule}));
+}
+
+Prediction predictOnRanks(Graph graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files, int ranks,
+                          const LinkProfile& link) {
+    if (ranks > 1) devices.setWorld(makeSimulatedWorld(ranks, link));
+    if (ranks > 1 && trainingOf(graph)) graph.apply(remakeBackward(graph, devices, files.get(), 1.0 / ranks));
+    return predict(graph, devices, std::move(files));
 }
 
 } // namespace twb

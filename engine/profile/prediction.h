@@ -10,6 +10,8 @@
 
 namespace twb {
 
+struct LinkProfile;
+
 /// The predicted run of a plan, from the profiles of its devices alone. Steps of one stream run in the plan's
 /// order; a step starts when all steps that it waits for are done. All times in ns.
 struct Prediction {
@@ -42,8 +44,10 @@ struct Prediction {
     std::vector<std::uint32_t> criticalPath; ///< steps, first to last
     Shares critical;                         ///< the sum is latencyNs
     std::vector<DeviceUse> devices;
-    double transferBytes = 0; ///< of one iteration
-    std::string sources;      ///< sourcesOf() the devices
+    double communicationNs = 0; ///< calls over all ranks, of one iteration in a long run
+    double hiddenNs = 0;        ///< their time during which some step computed
+    double transferBytes = 0;   ///< of one iteration
+    std::string sources;        ///< sourcesOf() the devices
     bool isComplete =
         true; ///< false if sizes or numbers of runs are known only at run time; these count as 0
     bool fits() const noexcept;
@@ -61,5 +65,11 @@ Prediction predict(const Plan& plan);
 /// compile.
 Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr<const TensorFiles> files,
                    std::optional<Policy> policy = std::nullopt);
+
+/// The prediction for rank 0 of `ranks` ranks, each with these devices and a batch of its own, whose calls
+/// take the times of `link`. A graph with a training module averages its gradients over the ranks. Throws
+/// like predict.
+Prediction predictOnRanks(Graph graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files, int ranks,
+                          const LinkProfile& link);
 
 } // namespace twb

@@ -8,6 +8,7 @@
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QLabel>
+#include <QMenu>
 #include <QTabBar>
 #include <QTableWidget>
 #include <QTemporaryDir>
@@ -126,6 +127,50 @@ private Q_SLOTS:
         QCOMPARE(after[1].section(QLatin1Char('|'), 1), before[0].section(QLatin1Char('|'), 1));
         QVERIFY(after[1].startsWith(QStringLiteral("saved version|")));
         QVERIFY(after[0].section(QLatin1Char('|'), 1, 1) != after[1].section(QLatin1Char('|'), 1, 1));
+    }
+
+    void ranksAreSimulatedAndTheirCommunicationIsPriced() {
+        const auto window = makeWindow();
+        const auto review = [&] {
+            Reviewer reviewer(false);
+            press(*window, Qt::Key_W, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+            return std::pair(reviewer.rows, reviewer.text);
+        };
+        window->load(sourcePath(kDigits));
+        QVERIFY(review().first.isEmpty()); // no dialog: nothing is exchanged
+        QVERIFY2(find<QLabel>(*window, "status")
+                     ->text()
+                     .startsWith(QStringLiteral("The ranks of this graph exchange nothing.")),
+                 qPrintable(find<QLabel>(*window, "status")->text()));
+        // A graph with training sums its gradients.
+        window->load(sourcePath("resources/examples/11-a-model-learns.twb"));
+        const std::uint64_t revision = window->document().revision();
+        const auto [rows, text] = review();
+        QCOMPARE(rows.size(), 10);
+        QVERIFY2(rows[0].startsWith(QStringLiteral("1 rank, as it is|")), qPrintable(rows[0]));
+        QVERIFY(rows[0].endsWith(QStringLiteral("|–|–|1.00 ×")));
+        const auto row = [&](const char* name) {
+            return rows.filter(QString::fromUtf8(name)).value(0).split(QLatin1Char('|'));
+        };
+        const auto ms = [](const QString& cell) { return cell.section(QLatin1Char(' '), 0, 0).toDouble(); };
+        const double fast = ms(row("4 ranks on NVLink 4").value(2));
+        const double slow = ms(row("4 ranks on 25 GbE").value(2));
+        QVERIFY2(fast > 0 && slow > fast, qPrintable(rows.join(QLatin1Char('\n'))));
+        QVERIFY(row("4 ranks on 25 GbE").value(3).endsWith(QStringLiteral(" %")));
+        QVERIFY(text.contains(QStringLiteral("Nothing is measured")));
+        QVERIFY(text.contains(QStringLiteral("The times are modelled")));
+        QCOMPARE(window->document().revision(), revision); // the graph stays as it is
+        // The menu of a GPU offers the same.
+        window->load(sourcePath(kDigits));
+        auto* menu = find<QPushButton>(*window, "device.cuda:0")->menu();
+        const QString entry = QStringLiteral("What if on several ranks…");
+        QStringList offered;
+        for (const QAction* one : menu->actions()) offered << one->text();
+        QVERIFY2(offered.contains(entry), qPrintable(offered.join(QLatin1Char(','))));
+        find<QLabel>(*window, "status")->clear();
+        menu->actions().at(offered.indexOf(entry))->trigger();
+        QVERIFY(
+            find<QLabel>(*window, "status")->text().startsWith(QStringLiteral("The ranks of this graph")));
     }
 
     void oneCauseIsOneRow() {

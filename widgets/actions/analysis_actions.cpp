@@ -1,5 +1,6 @@
 #include "widgets/actions/analysis_actions.h"
 
+#include "backends/world.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "formats/project.h"
@@ -77,6 +78,10 @@ void AnalysisActions::fill(QMenu& menu) {
     addAction(menu, tr("&What if…"), QKeySequence(QStringLiteral("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
+    addAction(menu, tr("What if on several &ranks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+W")),
+              [this] { showRanks(); })
+        ->setToolTip(
+            tr("Predicts the time of an iteration on several ranks, connected by NVLink, PCIe or Ethernet."));
     addAction(menu, tr("&Compare policies…"), QKeySequence(QStringLiteral("Ctrl+Alt+J")), [this] {
         showPolicyLens();
     })->setToolTip(tr("Lists the edges that fail or cause a copy under each policy."));
@@ -228,6 +233,60 @@ void AnalysisActions::showWhatIf() {
                             "iteration. Transfers and "
                             "launches: shares of the latency. The times are modelled %1.")
                              .arg(toQt(now.sources));
+        ReviewDialog(content, &m_window).exec();
+    });
+}
+
+/// Each rank is taken to have the hardware of this graph.
+void AnalysisActions::showRanks() {
+    if (m_document.analysis().hasErrors()) {
+        m_editor.say(tr("Fix the errors of the graph before predicting an iteration."));
+        return;
+    }
+    m_editor.attempt(tr("Cannot predict an iteration"), [this] {
+        Prediction alone;
+        ReviewDialog::Content content;
+        const auto add = [&](const QString& name, int ranks, const Prediction& p) {
+            const bool isAlone = ranks == 1;
+            content.rows.push_back(
+                {name, ms(p.iterationNs), isAlone ? QStringLiteral("–") : ms(p.communicationNs),
+                 isAlone || p.communicationNs <= 0 ? QStringLiteral("–")
+                                                   : percentage(100 * p.hiddenNs / p.communicationNs),
+                 p.iterationNs > 0
+                     ? QStringLiteral("%1 ×").arg(fixed(ranks * alone.iterationNs / p.iterationNs, 2))
+                     : QString()});
+        };
+        bool calls = false;
+        workWaiting(tr("Predicting…"), &m_window, [&] {
+            alone = predict(m_document.graph(), m_document.devices(), m_document.files());
+            add(tr("1 rank, as it is"), 1, alone);
+            for (const LinkProfile& link : linkProfiles())
+                for (const int ranks : {2, 4, 8}) {
+                    const Prediction p = predictOnRanks(m_document.graph(), m_document.devices(),
+                                                        m_document.files(), ranks, link);
+                    calls = calls || p.communicationNs > 0;
+                    add(tr("%1 ranks on %2").arg(QString::number(ranks), toQt(link.name)), ranks, p);
+                }
+        });
+        if (!calls) {
+            m_editor.say(
+                tr("The ranks of this graph exchange nothing. Add training, or an op of the section Ranks."));
+            return;
+        }
+        QStringList sources;
+        for (const LinkProfile& link : linkProfiles())
+            sources << QStringLiteral("%1 (%2)").arg(toQt(link.name), toQt(link.source));
+        content.title = tr("What if on several ranks");
+        content.sentence =
+            tr("Simulated ranks: predicted time of an iteration if each rank has the hardware of "
+               "this graph and computes a batch of its own. Nothing is measured.");
+        content.columns = {tr("simulated world"), tr("iteration"), tr("communication"), tr("hidden"),
+                           tr("throughput")};
+        content.remark =
+            tr("Communication: time of the calls over all ranks, of an iteration in a long run. Hidden: "
+               "the share of it during which some step computes. Throughput: batches in the same time, "
+               "compared with one rank. The times are modelled %1. Links: %2.")
+                .arg(toQt(alone.sources), sources.join(QStringLiteral("; ")));
         ReviewDialog(content, &m_window).exec();
     });
 }

@@ -20,6 +20,8 @@ public:
     AnalysisActions(Document& document, GraphEditor& editor, QWidget& window);
 
     void fill(QMenu& menu);
+    /// The time of an iteration on several simulated ranks.
+    void showRanks();
 
 private:
     void reviewFixes();
