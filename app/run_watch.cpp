@@ -1,6 +1,7 @@
 #include "app/run_watch.h"
 
 #include "app/terminal.h"
+#include "backends/cpu/host_stream.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ RunWatch::RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrup
     if (trace) m_trace.emplace(plan);
 }
 
-void RunWatch::started(std::uint64_t, const Plan&) {}
+void RunWatch::started(std::uint64_t, const Plan&) { m_startedNs = steadyNs(); }
 
 void RunWatch::steps(std::uint64_t, std::span<const StepRecord> records) {
     m_ledger.add(records);

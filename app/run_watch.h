@@ -29,6 +29,8 @@ public:
     void settle() { m_timeline.finish(); }
 
     std::int64_t done() const noexcept { return m_done; }
+    /// When the run has started, on the steady clock, in ns.
+    std::int64_t startedNs() const noexcept { return m_startedNs; }
     bool isFinished() const noexcept { return m_finished; }
 
     // Valid after settle().
@@ -49,6 +51,7 @@ private:
     RunResult m_result;
     std::optional<RunStop> m_found;
     std::atomic<std::int64_t> m_done{0};
+    std::atomic<std::int64_t> m_startedNs{0};
     std::atomic<bool> m_finished{false};
 };
 

@@ -129,13 +129,31 @@ void writeOutputs(const std::vector<WantedOutput>& outputs, const RunResult& res
     }
 }
 
-void writeReports(const RunCommand& command, const RunReport& report, const RunWatch& watch) {
-    if (!command.report.empty()) writeFileAtomically(command.report, toJson(report));
-    if (!command.trace.empty()) {
-        std::ostringstream text;
+/// The trace has all ranks if all of them have finished.
+void writeTrace(const RunCommand& command, const RunReport& report, const RunWatch& watch,
+                const Ranks& ranks) {
+    if (command.trace.empty()) return;
+    std::ostringstream text;
+    if (report.ranks)
+        watch.trace()->writeTogether(text, *ranks.world(), watch.startedNs(), report.ranks->ranks);
+    else
         watch.trace()->write(text);
-        writeFileAtomically(command.trace, text.view());
+    if (ranks.isFirst()) writeFileAtomically(command.trace, text.view());
+}
+
+/// Of this rank. Its batches have the rows of the first Batches node.
+RankPace paceOf(const RunWatch& watch, const Plan& plan) {
+    RankPace out;
+    out.iterationNs = watch.timeline().iterations().quantile(0.5);
+    out.iterations = static_cast<double>(watch.result().iterations);
+    for (const Step& step : plan.steps) {
+        if (!step.op || step.op->name != "Batches" || step.outputs.empty()) continue;
+        const TensorType& rows = plan.values[step.outputs.front()].type;
+        if (rows.isKnown() && rows.shape.rank() > 0 && out.iterationNs > 0)
+            out.samplesPerSecond = static_cast<double>(rows.shape[0]) / out.iterationNs * 1e9;
+        break;
     }
+    return out;
 }
 
 /// Claims the files named on the command line. The graph's own files are claimed after it is read.
@@ -264,13 +282,14 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     if (events) events->end(report.result, report.probes);
     std::optional<RankReport> rankReport;
     if (!ranks.isAlone() && watch.result().status == RunStatus::finished) {
-        rankReport = reportRanks(*ranks.world());
+        rankReport = reportRanks(*ranks.world(), paceOf(watch, *plan));
         report.ranks = &*rankReport;
     }
     if (ranks.isFirst()) {
         if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
-        writeReports(command, report, watch);
+        if (!command.report.empty()) writeFileAtomically(command.report, toJson(report));
     }
+    writeTrace(command, report, watch, ranks);
     if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
     sayRemarks(); // remarks that are known only after the run
     for (const StepError& error : report.result.errors) printMessage(error.message);

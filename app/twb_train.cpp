@@ -334,6 +334,21 @@ void warnOfMissingFiles(const std::string& project) {
                         project, file));
 }
 
+/// Of this rank, whose part of the rows is as large as that of the others.
+RankPace paceOf(const TrainingRecord& record, const World& world) {
+    RankPace out;
+    double seconds = 0;
+    double rows = 0;
+    for (const EpochRecord& epoch : record.epochs) {
+        out.iterations = static_cast<double>(epoch.steps);
+        seconds += epoch.seconds;
+        rows += static_cast<double>(epoch.rows);
+    }
+    if (out.iterations > 0) out.iterationNs = seconds / out.iterations * 1e9;
+    if (seconds > 0) out.samplesPerSecond = rows / world.size() / seconds;
+    return out;
+}
+
 ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     FileClaims claims = claimsOf(command);
     const fs::path folder = fs::absolute(command.file).parent_path();
@@ -419,7 +434,9 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     }
     if (!command.report.empty()) {
         Json json = reportOf(isFinished ? "finished" : "cancelled");
-        if (!ranks.isAlone()) json["ranks"] = twb::toJson(reportRanks(*ranks.world()));
+        if (!ranks.isAlone())
+            json["ranks"] =
+                twb::toJson(reportRanks(*ranks.world(), paceOf(session.record(), *ranks.world())));
         for (const std::uint64_t hash : trainer.parameterHashes())
             json["ranks"]["parameter_hashes"].push_back(fmt::format("{:016x}", hash));
         if (isFirst) writeFileAtomically(command.report, json.dump(2) + "\n");

@@ -9,18 +9,35 @@
 
 namespace twb {
 
+/// The pace of one rank.
+struct RankPace {
+    double iterationNs = 0;      ///< of a typical iteration or step of training
+    double iterations = 0;       ///< their number
+    double samplesPerSecond = 0; ///< of the rows that the rank computes itself; 0 without Batches
+    double waitNs = 0;           ///< for the last rank of each call, per iteration; set by reportRanks()
+
+    double ownNs() const noexcept { return iterationNs - waitNs; } ///< of an iteration, without waiting
+};
+
 /// What the calls of a rank over the ranks of a run have cost.
 struct RankReport {
     World::Info world;
     std::vector<CollectiveLog> calls;
     std::vector<CollectiveWait> waits; ///< by call
+    std::vector<RankPace> ranks;       ///< empty in a simulated world, whose other ranks do not exist
+
+    /// The rank that takes longest without waiting; -1 without ranks.
+    int slowest() const noexcept { return slowestOf(ranks); }
+    static int slowestOf(const std::vector<RankPace>& ranks) noexcept;
 };
 
 /// All ranks must call it together, after their runs.
-RankReport reportRanks(World& world);
+RankReport reportRanks(World& world, RankPace own);
+/// "each" of "ranks", with the slowest rank marked.
+nlohmann::ordered_json toJson(const std::vector<RankPace>& ranks);
 /// "ranks" of report.schema.json and train.schema.json.
 nlohmann::ordered_json toJson(const RankReport& report);
-/// A table of the calls, without a heading.
+/// A table of the calls and one of the ranks, without a heading.
 std::string toTable(const RankReport& report);
 
 } // namespace twb

@@ -1,5 +1,8 @@
 #include "profile/trace.h"
 
+#include "backends/world.h"
+#include "profile/plan_text.h"
+#include "profile/rank_report.h"
 #include "profile/report.h"
 #include "profile/run_course.h"
 #include "profile/trace_memory.h"
@@ -9,6 +12,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <sstream>
 #include <string>
 
 namespace twb {
@@ -40,18 +45,24 @@ private:
 
 /// The track of each stream: one process per device, one thread per stream.
 struct Tracks {
-    explicit Tracks(const Plan& plan) {
+    Tracks(const Plan& plan, int ofRank, int ofRanks, std::int64_t shift)
+        : rank(ofRank), ranks(ofRanks), shiftNs(shift) {
         for (const PlanStream& stream : plan.streams) pids.emplace(stream.device, 0);
         for (const PlanValue& value : plan.values) pids.emplace(value.device, 0);
-        int next = 1;
+        int next = 1 + rank * kPidsPerRank;
         for (auto& [device, pid] : pids) pid = next++;
     }
+    std::string us(std::int64_t ns) const { return toUs(ns + shiftNs); }
     std::map<Device, int> pids;
+    int rank = 0;
+    int ranks = 1;
+    std::int64_t shiftNs = 0;
 };
 
-std::string processName(const Plan& plan, Device device) {
+std::string processName(const Plan& plan, Device device, const Tracks& tracks) {
     const DeviceInfo& info = plan.devices.at(device).info();
-    std::string name = device.toString() + "  " + info.name;
+    std::string name = tracks.ranks > 1 ? fmt::format("rank{}/", tracks.rank) : std::string();
+    name += device.toString() + "  " + info.name;
     if (info.simulated) return name + " (modelled)";
     return plan.virtualClock ? name + " (measured durations, modelled start times)" : name;
 }
@@ -61,9 +72,14 @@ void writeMetadata(Events& events, const Plan& plan, const Tracks& tracks) {
     constexpr std::string_view kSorted =
         R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}}}})";
     for (const auto& [device, pid] : tracks.pids) {
-        events.add(fmt::format(kNamed, "process_name", pid, 0, quoted(processName(plan, device))));
+        events.add(fmt::format(kNamed, "process_name", pid, 0, quoted(processName(plan, device, tracks))));
         events.add(fmt::format(kSorted, "process_sort_index", pid, 0, pid));
     }
+    if (!plan.steps.empty())
+        events.add(fmt::format(
+            R"({{"name":"{}","ph":"M","pid":{},"tid":0,"args":{{"rank":{},"plan":{}}}}})", kPlanEvent,
+            1 + tracks.rank * kPidsPerRank, tracks.rank,
+            quoted(planToJson(plan).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))));
     for (std::size_t i = 0; i < plan.streams.size(); ++i) {
         const int pid = tracks.pids.at(plan.streams[i].device);
         events.add(fmt::format(kNamed, "thread_name", pid, i + 1, quoted(plan.streams[i].label)));
@@ -79,8 +95,10 @@ void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
     for (const Step& step : plan.steps) {
         const Device device = plan.streams[step.stream].device;
         head.push_back(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","pid":{},"tid":{})", quoted(step.label),
-                                   step.transfer != kNone ? "transfer" : "compute", tracks.pids.at(device),
-                                   step.stream + 1));
+                                   plan.isCollective(step)  ? "collective"
+                                   : step.transfer != kNone ? "transfer"
+                                                            : "compute",
+                                   tracks.pids.at(device), step.stream + 1));
         tail.push_back(fmt::format(R"("op":{},"node":{},"clock":"{}","predicted_ms":{:.6f})",
                                    quoted(step.op ? step.op->name : "copy"), value(step.node),
                                    isModelled(plan, step) ? "modelled" : "measured", step.predictedNs / 1e6));
@@ -101,14 +119,15 @@ void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
                 moved += fmt::format(R"("gb_per_s":{:.3f},)",
                                      static_cast<double>(record.bytes) / static_cast<double>(ns));
         }
-        events.add(fmt::format(R"({},"ts":{},"dur":{},"args":{{"iteration":{},{}{}}}}})", head[record.step],
-                               toUs(record.startNs), toUs(ns), record.iteration, moved, tail[record.step]));
+        events.add(fmt::format(R"({},"ts":{},"dur":{},"args":{{"step":{},"iteration":{},{}{}}}}})",
+                               head[record.step], tracks.us(record.startNs), toUs(ns), record.step,
+                               record.iteration, moved, tail[record.step]));
     }
 }
 
 void writeArrows(Events& events, const Plan& plan, const Tracks& tracks,
                  const std::vector<StepRecord>& records) {
-    std::size_t id = 0;
+    std::uint64_t id = static_cast<std::uint64_t>(tracks.rank) << 32;
     for (const TensorFlow& arrow : flowsOf(plan, records)) {
         ++id;
         const std::string name = quoted(plan.steps[records[arrow.transfer].step].label);
@@ -116,7 +135,7 @@ void writeArrows(Events& events, const Plan& plan, const Tracks& tracks,
             const PlanStream& stream = plan.streams[plan.steps[records[at].step].stream];
             events.add(fmt::format(
                 R"({{"name":{},"cat":"transfer","ph":{},"id":{},"pid":{},"tid":{},"ts":{}}})", name, phase,
-                id, tracks.pids.at(stream.device), plan.steps[records[at].step].stream + 1, toUs(ns)));
+                id, tracks.pids.at(stream.device), plan.steps[records[at].step].stream + 1, tracks.us(ns)));
         };
         // The end of an arrow belongs to the slice at its time, so it starts just before the producer's end.
         const StepRecord& producer = records[arrow.producer];
@@ -124,6 +143,13 @@ void writeArrows(Events& events, const Plan& plan, const Tracks& tracks,
         add(R"("t")", arrow.transfer, records[arrow.transfer].startNs);
         add(R"("f","bp":"e")", arrow.consumer, records[arrow.consumer].startNs);
     }
+}
+
+void writeHead(std::ostream& out) { out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["; }
+
+void writeEnd(std::ostream& out, const Plan& plan, std::uint64_t left) {
+    out << "\n],\"otherData\":{\"schema\":" << kReportSchema << ",\"clock\":\""
+        << (plan.virtualClock ? "modelled" : "measured") << "\",\"events_left_out\":" << left << "}}\n";
 }
 
 } // namespace
@@ -141,15 +167,16 @@ void TraceRecorder::add(std::span<const StepRecord> records) {
     }
 }
 
-void TraceRecorder::write(std::ostream& out) const {
+/// The events of a rank, separated by commas.
+std::string TraceRecorder::events(int rank, int ranks, std::int64_t shiftNs) const {
     const Plan& plan = *m_plan;
-    const Tracks tracks(plan);
+    const Tracks tracks(plan, rank, ranks, shiftNs);
     std::vector<StepRecord> records = m_records;
     std::stable_sort(records.begin(), records.end(), [](const StepRecord& a, const StepRecord& b) {
         return a.startNs != b.startNs ? a.startNs < b.startNs : a.endNs < b.endNs;
     });
 
-    out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+    std::ostringstream out;
     Events events(out);
     writeMetadata(events, plan, tracks);
     writeSlices(events, plan, tracks, records);
@@ -157,9 +184,57 @@ void TraceRecorder::write(std::ostream& out) const {
     for (const MemorySample& sample : liveMemory(plan, records))
         events.add(fmt::format(
             R"({{"name":"live tensors","ph":"C","pid":{},"tid":0,"ts":{},"args":{{"bytes":{}}}}})",
-            tracks.pids.at(sample.device), toUs(sample.ns), sample.bytes));
-    out << "\n],\"otherData\":{\"schema\":" << kReportSchema << ",\"clock\":\""
-        << (plan.virtualClock ? "modelled" : "measured") << "\",\"events_left_out\":" << m_left << "}}\n";
+            tracks.pids.at(sample.device), tracks.us(sample.ns), sample.bytes));
+    return std::move(out).str();
+}
+
+void TraceRecorder::write(std::ostream& out) const {
+    writeHead(out);
+    out << events(0, 1, 0);
+    writeEnd(out, *m_plan, m_left);
+}
+
+void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t startedNs,
+                                  const std::vector<RankPace>& ranks) const {
+    if (world.size() == 1 || world.info().simulated) return write(out);
+    const auto gather = [&](std::int64_t own) {
+        std::vector<std::int64_t> all(static_cast<std::size_t>(world.size()));
+        world.run({CollectiveKind::allGather, Reduction::sum, DType::i64, &own, all.data(), 1, 0, "trace"});
+        return all;
+    };
+    const std::vector<std::int64_t> starts = gather(startedNs + world.clockOffsetNs());
+    const bool isVirtual = std::ranges::max(gather(m_plan->virtualClock ? 1 : 0)) > 0;
+    const auto rank = static_cast<std::size_t>(world.rank());
+    const std::string own =
+        events(world.rank(), world.size(), isVirtual ? 0 : starts[rank] - std::ranges::min(starts));
+    const std::vector<std::int64_t> sizes = gather(static_cast<std::int64_t>(own.size()));
+    const std::vector<std::int64_t> left = gather(static_cast<std::int64_t>(m_left));
+    // In parts: MPI counts in 32 bits.
+    constexpr std::int64_t kPart = std::int64_t{1} << 24;
+    const auto pass = [&](CollectiveKind kind, std::string& text, int peer) {
+        for (std::int64_t at = 0; at < static_cast<std::int64_t>(text.size()); at += kPart) {
+            Collective call{kind, Reduction::sum, DType::u8, nullptr, nullptr, 0, peer, "trace"};
+            call.count = std::min(kPart, static_cast<std::int64_t>(text.size()) - at);
+            call.source = call.target = text.data() + at;
+            world.run(std::move(call));
+        }
+    };
+    if (rank != 0) {
+        std::string text = own;
+        return pass(CollectiveKind::send, text, 0);
+    }
+    writeHead(out);
+    out << own;
+    for (int other = 1; other < world.size(); ++other) {
+        std::string text(static_cast<std::size_t>(sizes[static_cast<std::size_t>(other)]), '\0');
+        pass(CollectiveKind::receive, text, other);
+        out << ',' << text;
+    }
+    out << fmt::format(",\n"
+                       R"({{"name":"{}","ph":"M","pid":1,"tid":0,"args":{{"ranks":{}}}}})",
+                       kRanksEvent, quoted(toJson(ranks).dump()));
+    writeEnd(out, *m_plan,
+             static_cast<std::uint64_t>(std::accumulate(left.begin(), left.end(), std::int64_t{0})));
 }
 
 } // namespace twb

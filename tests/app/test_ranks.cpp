@@ -2,6 +2,7 @@
 #include "formats/checkpoint.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
+#include "profile/run_trace.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -437,7 +438,8 @@ private Q_SLOTS:
         maker.node("Probe", "seen", "cpu", {}, {met});
         twb.save("g.twb", maker);
         Job job(twb, mpi, 2,
-                {"run", "g.twb", "--iterations", "3", "--report", "r.json", "--output", "met=out.npy"});
+                {"run", "g.twb", "--iterations", "3", "--report", "r.json", "--output", "met=out.npy",
+                 "--trace", "t.json"});
         const Ended ended = job.wait();
         QVERIFY2(ended.exit == 0, qPrintable(ended.err));
         QCOMPARE(twb.tensor("out.npy"), std::vector<double>(4, 6)); // 1.5, summed twice over two ranks
@@ -454,6 +456,29 @@ private Q_SLOTS:
         QCOMPARE(report["ranks"]["size"], 2);
         QVERIFY(QString::fromStdString(report["ranks"]["world"])
                     .contains(mpi.id == "mpich" ? "MPICH" : "Open MPI"));
+        QCOMPARE(report["ranks"]["each"].size(), 2U);
+        int slowest = 0;
+        for (const auto& rank : report["ranks"]["each"]) {
+            QVERIFY(rank["iteration_ms"] > 0.0 && rank["wait_ms"] >= 0.0);
+            QVERIFY(rank["samples_per_s"].is_null());
+            slowest += rank["slowest"] ? 1 : 0;
+        }
+        QCOMPARE(slowest, 1);
+        QVERIFY2(ended.out.contains("without waiting") && ended.out.contains("slowest"),
+                 qPrintable(ended.out));
+        // One trace for both ranks, on one clock: no barrier ends before the other rank has reached it.
+        const RunTrace trace = readRunTrace(twb.fsPath("t.json"));
+        QCOMPARE(trace.plan->steps.size(), 2 * trace.ownSteps);
+        QCOMPARE(trace.iterations, 3);
+        QCOMPARE(trace.ranks.size(), 2U);
+        std::map<std::uint32_t, std::vector<StepRecord>> barriers; // by iteration
+        for (const StepRecord& record : trace.records)
+            if (trace.plan->steps[record.step].label == "met") barriers[record.iteration].push_back(record);
+        QCOMPARE(barriers.size(), 3U);
+        for (const auto& [iteration, both] : barriers) {
+            QCOMPARE(both.size(), 2U);
+            QVERIFY(both[0].endNs > both[1].startNs && both[1].endNs > both[0].startNs);
+        }
     }
 
     /// A stand-in between the program and MPI counts what passes.

@@ -1,0 +1,196 @@
+#include "profile/run_trace.h"
+
+#include "core/error.h"
+#include "profile/plan_text.h"
+#include "profile/trace.h"
+#include "profile/trace_events.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace twb {
+namespace {
+
+/// Where the parts of a rank's plan begin in the joint plan.
+struct Offsets {
+    std::uint32_t steps = 0;
+    std::uint32_t size = 0; ///< number of its steps
+    std::uint32_t values = 0;
+};
+
+class Joiner {
+public:
+    explicit Joiner(std::string origin) : m_origin(std::move(origin)) {}
+
+    void take(const TraceEvent& event) {
+        if (event.name == kPlanEvent)
+            addPlan(event);
+        else if (event.name == kRanksEvent)
+            addRanks(event);
+        else if (event.phase == "X" && !m_offsets.empty())
+            addRecord(event);
+    }
+
+    RunTrace finish() {
+        if (m_offsets.empty())
+            throw Error(ErrorCode::badFile,
+                        fmt::format("{} is not a trace of `twb run --trace`: it has no plan", m_origin));
+        joinCalls();
+        std::ranges::stable_sort(m_out.records, [](const StepRecord& a, const StepRecord& b) {
+            return std::pair(a.iteration, a.startNs) < std::pair(b.iteration, b.startNs);
+        });
+        for (const StepRecord& record : m_out.records)
+            m_out.iterations = std::max<std::int64_t>(m_out.iterations, record.iteration + 1);
+        m_out.plan = m_plan;
+        return std::move(m_out);
+    }
+
+private:
+    [[noreturn]] void refuse(const TraceEvent& event, const std::string& what) const {
+        throw Error(ErrorCode::badFile, fmt::format("{}, event {}: {}", m_origin, event.index, what));
+    }
+
+    void addPlan(const TraceEvent& event) {
+        std::shared_ptr<const Plan> plan;
+        try {
+            plan = planFromJson(nlohmann::json::parse(event.argument("plan")));
+        } catch (const nlohmann::json::exception& error) {
+            refuse(event, error.what());
+        }
+        const std::uint64_t rank = event.number("rank").value_or(m_offsets.size());
+        if (rank != m_offsets.size()) refuse(event, "the plans of the ranks are not in their order");
+        const bool isFirst = rank == 0;
+        Plan& all = *m_plan;
+        const auto streams = static_cast<std::uint32_t>(all.streams.size());
+        const auto transfers = static_cast<std::uint32_t>(all.transfers.size());
+        const auto controls = static_cast<std::uint32_t>(all.controls.size());
+        const Offsets at{static_cast<std::uint32_t>(all.steps.size()),
+                         static_cast<std::uint32_t>(plan->steps.size()),
+                         static_cast<std::uint32_t>(all.values.size())};
+        m_offsets.push_back(at);
+        const auto moved = [](std::uint32_t index, std::uint32_t by) {
+            return index == kNone ? kNone : index + by;
+        };
+        for (const Device device : plan->devices.devices())
+            if (isFirst || !all.devices.find(device)) // the backend lives as long as its plan
+                all.devices.set(device, std::shared_ptr<Backend>(plan, &plan->devices.at(device)), true);
+        all.streams.insert(all.streams.end(), plan->streams.begin(), plan->streams.end());
+        all.transfers.insert(all.transfers.end(), plan->transfers.begin(), plan->transfers.end());
+        all.controls.resize(all.controls.size() + plan->controls.size());
+        all.chainOps.insert(all.chainOps.end(), plan->chainOps.begin(), plan->chainOps.end());
+        for (PlanValue value : plan->values) {
+            if (!isFirst) value.slot = kNone;
+            value.updateOf = moved(value.updateOf, at.values);
+            all.values.push_back(std::move(value));
+        }
+        for (const std::uint32_t producer : plan->producers)
+            all.producers.push_back(moved(producer, at.steps));
+        for (Step step : plan->steps) {
+            step.index += at.steps;
+            step.stream += streams;
+            step.transfer = moved(step.transfer, transfers);
+            step.control = moved(step.control, controls);
+            step.owner = moved(step.owner, controls);
+            step.inPlaceOf = moved(step.inPlaceOf, at.values);
+            for (auto* list : {&step.inputs, &step.outputs})
+                for (std::uint32_t& value : *list) value = moved(value, at.values);
+            for (auto* list : {&step.waits, &step.carriedWaits, &step.lapWaits})
+                for (std::uint32_t& other : *list) other = moved(other, at.steps);
+            all.steps.push_back(std::move(step));
+        }
+        all.inFlight = std::max(all.inFlight, plan->inFlight);
+        all.virtualClock = all.virtualClock || plan->virtualClock;
+        if (!isFirst) return;
+        all.slots = plan->slots;
+        all.valuesOfNode = plan->valuesOfNode;
+        all.setupSteps = plan->setupSteps;
+        m_out.ownSteps = all.steps.size();
+        m_out.ownTransfers = all.transfers.size();
+    }
+
+    void addRanks(const TraceEvent& event) {
+        try {
+            for (const auto& rank : nlohmann::json::parse(event.argument("ranks"))) {
+                RankPace pace;
+                pace.iterationNs = rank.at("iteration_ms").get<double>() * 1e6;
+                pace.iterations = rank.at("iterations");
+                pace.waitNs = rank.at("wait_ms").get<double>() * 1e6;
+                if (const auto& samples = rank.at("samples_per_s"); samples.is_number())
+                    pace.samplesPerSecond = samples;
+                m_out.ranks.push_back(pace);
+            }
+        } catch (const nlohmann::json::exception& error) {
+            refuse(event, error.what());
+        }
+    }
+
+    void addRecord(const TraceEvent& event) {
+        const auto pid = wholeNumber(event.process);
+        const auto step = event.number("step");
+        const auto iteration = event.number("iteration");
+        if (!pid || !step || !iteration || !event.startNs || !event.durationNs)
+            refuse(event, "a step without its number, iteration or time");
+        const std::uint64_t rank = *pid / kPidsPerRank;
+        if (rank >= m_offsets.size() || *step >= m_offsets[rank].size)
+            refuse(event, "a step that the plan does not have");
+        StepRecord record;
+        record.step = m_offsets[rank].steps + static_cast<std::uint32_t>(*step);
+        record.iteration = static_cast<std::uint32_t>(*iteration);
+        record.state = StepState::done;
+        record.startNs = *event.startNs;
+        record.endNs = *event.startNs + *event.durationNs;
+        record.bytes = event.number("bytes").value_or(0);
+        if (const std::string_view wait = event.argument("wait_us"); !wait.empty())
+            record.waitNs = nanoseconds(wait);
+        m_out.records.push_back(record);
+    }
+
+    /// Names the ranks, and lets the calls of all ranks wait for each other.
+    void joinCalls() {
+        Plan& plan = *m_plan;
+        if (m_offsets.size() < 2) return;
+        std::map<std::string, std::vector<std::uint32_t>> calls;
+        std::vector<bool> isNamed(plan.streams.size());
+        for (std::size_t rank = 0; rank < m_offsets.size(); ++rank) {
+            const std::string prefix = fmt::format("rank{}/", rank);
+            for (std::uint32_t i = 0; i < m_offsets[rank].size; ++i) {
+                Step& step = plan.steps[m_offsets[rank].steps + i];
+                if (!isNamed[step.stream]) {
+                    plan.streams[step.stream].label.insert(0, prefix);
+                    isNamed[step.stream] = true;
+                }
+                if (plan.isCollective(step)) calls[step.label].push_back(step.index);
+                if (step.transfer != kNone) plan.transfers[step.transfer].label.insert(0, prefix);
+            }
+        }
+        for (const auto& [label, steps] : calls)
+            for (const std::uint32_t one : steps)
+                for (const std::uint32_t other : steps) {
+                    if (one == other) continue;
+                    for (const std::uint32_t value : plan.steps[other].inputs)
+                        if (value != kNone && plan.producers[value] != kNone)
+                            plan.steps[one].waits.push_back(plan.producers[value]);
+                }
+    }
+
+    const std::string m_origin;
+    std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
+    std::vector<Offsets> m_offsets; ///< by rank
+    RunTrace m_out;
+};
+
+} // namespace
+
+RunTrace readRunTrace(const std::filesystem::path& path, const ReadProgress& progress) {
+    Joiner joiner(path.string());
+    readTraceEvents(
+        path, [&](const TraceEvent& event) { joiner.take(event); }, progress);
+    return joiner.finish();
+}
+
+} // namespace twb

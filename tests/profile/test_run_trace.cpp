@@ -1,0 +1,161 @@
+#include "profile/example_plan.h"
+#include "profile/report.h"
+#include "profile/run_course.h"
+#include "profile/run_trace.h"
+#include "profile/trace.h"
+#include "support/ranks.h"
+#include "support/refusal.h"
+#include "support/test_main.h"
+
+#include <QFile>
+#include <QTemporaryDir>
+
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+
+using namespace twb;
+using namespace twb::test;
+using nlohmann::json;
+
+namespace {
+
+/// The example as a run on a real clock, with its copy as a call over all ranks.
+std::shared_ptr<const Plan> planWithCall() {
+    const auto plan = examplePlan();
+    plan->producers = {0, 1, 2, 3};
+    plan->virtualClock = false;
+    plan->transfers[0].kind = TransferKind::collective;
+    return plan;
+}
+
+struct Folder {
+    QTemporaryDir folder;
+    std::filesystem::path save(const std::string& text) const {
+        QFile file(folder.filePath(QStringLiteral("t.json")));
+        if (file.open(QIODevice::WriteOnly)) file.write(text.data(), qint64(text.size()));
+        return file.fileName().toStdString();
+    }
+};
+
+/// Rank r starts r times 5 ms later.
+std::string traceOfRanks(int ranks) {
+    const auto plan = planWithCall();
+    std::string out;
+    const auto errors = onRanks(ranks, [&](const std::shared_ptr<World>& world) {
+        TraceRecorder recorder(plan);
+        recorder.add(exampleRecords());
+        std::vector<RankPace> paces(std::size_t(ranks), {1000, 2, 10, 0});
+        paces.back().waitNs = 0;
+        std::ostringstream text;
+        recorder.writeTogether(text, *world, 77'000'000 + world->rank() * 5'000'000, paces);
+        if (world->rank() == 0) out = text.str();
+    });
+    for (const std::string& error : errors)
+        if (!error.empty()) qFatal("%s", error.c_str());
+    return out;
+}
+
+} // namespace
+
+class TestRunTrace : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void oneFileHasAProcessForEachRankOnOneClock() {
+        const json trace = json::parse(traceOfRanks(3));
+        std::map<int, std::string> names;
+        std::map<int, std::vector<double>> starts; // by rank, in µs
+        std::map<std::uint64_t, std::set<int>> arrows;
+        for (const json& event : trace.at("traceEvents")) {
+            const int pid = event.at("pid");
+            if (event.at("name") == "process_name") names[pid] = event.at("args").at("name");
+            if (event.at("ph") == "X") starts[pid / kPidsPerRank].push_back(event.at("ts"));
+            if (event.contains("id")) arrows[event.at("id")].insert(pid / kPidsPerRank);
+        }
+        QCOMPARE(names.size(), std::size_t(6)); // two devices each
+        for (const auto& [pid, name] : names)
+            QVERIFY2(name.starts_with("rank" + std::to_string(pid / kPidsPerRank) + "/cpu ") ||
+                         name.starts_with("rank" + std::to_string(pid / kPidsPerRank) + "/cuda:0 "),
+                     name.c_str());
+        QCOMPARE(starts.size(), std::size_t(3));
+        for (std::size_t i = 0; i < starts[0].size(); ++i)
+            for (const int rank : {1, 2}) QCOMPARE(starts[rank][i], starts[0][i] + 5000.0 * rank);
+        for (const auto& [id, ranks] : arrows) QCOMPARE(ranks.size(), std::size_t(1));
+    }
+
+    void aTraceOfOneRunIsReadAgain() {
+        const auto plan = planWithCall();
+        TraceRecorder recorder(plan);
+        recorder.add(exampleRecords());
+        std::ostringstream text;
+        recorder.write(text);
+        const Folder folder;
+        const RunTrace read = readRunTrace(folder.save(text.str()));
+        QCOMPARE(read.plan->steps.size(), plan->steps.size());
+        QCOMPARE(read.plan->streams[1].label, plan->streams[1].label);
+        QVERIFY(read.ranks.empty());
+        std::vector<StepRecord> wanted = exampleRecords();
+        std::erase_if(wanted, [](const StepRecord& r) { return r.state != StepState::done; });
+        QCOMPARE(read.records.size(), wanted.size());
+        Ledger before(plan);
+        Ledger after(read.plan);
+        before.add(wanted);
+        after.add(read.records);
+        QCOMPARE(after.rows()[0].totalNs, before.rows()[0].totalNs);
+        QCOMPARE(after.rows()[0].bytes, before.rows()[0].bytes);
+        QCOMPARE(after.rows()[0].waitNs, before.rows()[0].waitNs);
+    }
+
+    void ranksBecomeTracksAndTheirCallsWaitForEachOther() {
+        const Folder folder;
+        const auto plan = planWithCall();
+        const RunTrace read = readRunTrace(folder.save(traceOfRanks(2)));
+        QCOMPARE(read.ownSteps, plan->steps.size());
+        QCOMPARE(read.plan->steps.size(), 2 * plan->steps.size());
+        QCOMPARE(read.plan->streams[0].label, std::string("rank0/cpu compute"));
+        QCOMPARE(read.plan->streams.back().label, std::string("rank1/cuda:0 compute"));
+        QCOMPARE(read.plan->transfers[1].label, std::string("rank1/images → cuda:0"));
+        QCOMPARE(read.ranks.size(), std::size_t(2));
+        QCOMPARE(read.ranks[1].samplesPerSecond, 10.0);
+        // Rank 0's call starts after what rank 1 passes to it, which is later.
+        const std::uint32_t call = 1;
+        const auto images = std::uint32_t(plan->steps.size());
+        QVERIFY(std::ranges::find(read.plan->steps[call].waits, images) !=
+                read.plan->steps[call].waits.end());
+        RunTimeline timeline(read.plan);
+        timeline.add(read.records);
+        timeline.finish();
+        courseOf(*read.plan, read.records); // refers only to what is there
+    }
+
+    void otherTracesAreRefused_data() {
+        QTest::addColumn<QByteArray>("text");
+        QTest::addColumn<QString>("sentence");
+        QTest::newRow("no plan") << QByteArray(
+                                        R"({"traceEvents":[{"name":"a","ph":"X","pid":1,"ts":1,"dur":1}]})")
+                                 << QStringLiteral("is not a trace of `twb run --trace`");
+        QTest::newRow("a broken plan")
+            << QByteArray(
+                   R"({"traceEvents":[{"name":"twb_plan","ph":"M","pid":1,"args":{"rank":0,"plan":"{}"}}]})")
+            << QStringLiteral("event 0");
+        std::ostringstream text;
+        TraceRecorder recorder(planWithCall());
+        recorder.add(exampleRecords());
+        recorder.write(text);
+        QTest::newRow("a step that is not there")
+            << QByteArray::fromStdString(text.str()).replace("\"step\":3", "\"step\":33")
+            << QStringLiteral("a step that the plan does not have");
+    }
+    void otherTracesAreRefused() {
+        QFETCH(const QByteArray, text);
+        QFETCH(const QString, sentence);
+        const Folder folder;
+        const auto path = folder.save(text.toStdString());
+        const QString said = refusal([&] { readRunTrace(path); });
+        QVERIFY2(said.contains(sentence) && said.contains(QStringLiteral("t.json")), qPrintable(said));
+    }
+};
+
+TWB_TEST_MAIN(TestRunTrace)
+#include "test_run_trace.moc"
