@@ -190,7 +190,8 @@ public:
           m_files(filesOf(m_project)), m_ssh(wordsOf("TWB_SSH", "ssh")),
           m_program(run.program.empty() ? wordsOf("TWB_REMOTE_PROGRAM", "twb").front() : run.program) {
         // A connection that does not answer for 15 s is lost.
-        for (const char* option : {"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"})
+        for (const char* option :
+             {"-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"})
             m_ssh.emplace_back(option);
         if (run.hasEvents) // a window has no terminal on which ssh could ask
             for (const char* option : {"-o", "BatchMode=yes"}) m_ssh.emplace_back(option);

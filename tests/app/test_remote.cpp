@@ -189,7 +189,7 @@ private Q_SLOTS:
             QProcess process;
             start(process, twb, longRun(m_on, "100000000"));
             QVERIFY(isStarted());
-            QTest::qWait(static_cast<int>(random() % 1000));
+            QTest::qWait(1000 + static_cast<int>(random() % 1000)); // until it shows the output
             QElapsedTimer timer;
             timer.start();
             m_host->signalConnections(SIGSTOP);

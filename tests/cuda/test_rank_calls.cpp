@@ -14,6 +14,7 @@
 
 #include <QObject>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -195,8 +196,7 @@ private Q_SLOTS:
         // Two tensors are one group, a single one is none.
         const auto calls = fake::ncclCalls(0);
         const std::vector<std::string> group{"AllReduce f32 4 sum", "AllReduce f32 6 sum", "GroupEnd of 2"};
-        const auto at = std::ranges::search(calls, group);
-        QVERIFY(!at.empty());
+        QVERIFY(std::search(calls.begin(), calls.end(), group.begin(), group.end()) != calls.end());
         QCOMPARE(std::ranges::count(calls, "GroupEnd of 2"), 12);
         QCOMPARE(std::ranges::count(calls, "AllReduce f32 4 avg"), 12);
         QCOMPARE(std::ranges::count(calls, "Recv u8 24 of 1"), 12);
