@@ -510,6 +510,26 @@ private Q_SLOTS:
         QCOMPARE(reported, counted);
     }
 
+    /// Open MPI sums few ranks by a tree, unless it is told otherwise.
+    void fewRanksAreSummedByARing() {
+        const auto all = mpiLaunchers();
+        const auto open = std::ranges::find(all, "openmpi", &MpiLauncher::id);
+        if (open == all.end()) QSKIP("no Open MPI: install openmpi-bin and libopenmpi-dev");
+        const Program twb = prepared();
+        const auto algorithm = [&](int ranks, QMap<QString, QString> variables) {
+            variables.insert("LD_PRELOAD",
+                             QStringLiteral(TWB_BINARY_DIR "/lib/libtwb_test_mpi_counter_openmpi.so"));
+            variables.insert("TWB_MPI_COUNTS", twb.file("counts"));
+            const Ended ended =
+                Job(twb, *open, ranks, training({"--epochs", "1", "--quiet"}), variables).wait();
+            return ended.exit == 0 ? QString::fromUtf8(twb.read("counts.algorithm")) : ended.err;
+        };
+        QCOMPARE(algorithm(3, {}), QString("ring"));
+        QCOMPARE(algorithm(4, {}), QString("its own"));
+        QCOMPARE(algorithm(2, {{"OMPI_MCA_coll_libnbc_iallreduce_algorithm", "binomial"}}),
+                 QString("binomial"));
+    }
+
     /// A rank that another library ends with exit code 0: the report says so, whatever the launcher returns.
     void aRankThatLeavesFailsTheRun_data() { launchers(); }
     void aRankThatLeavesFailsTheRun() {

@@ -1,7 +1,8 @@
 // Counts the calls and bytes that a program passes to MPI, with MPI's profiling interface: loaded before the
 // MPI library, it takes the place of its functions. Each process writes its counts to $TWB_MPI_COUNTS.RANK
-// when it closes MPI. With $TWB_MPI_LEAVE=RANK:CALLS, that rank ends with exit code 0 in its call of that
-// number, as a process does that another library ends. With $TWB_MPI_FLIP=RANK:CALLS, that rank gets one
+// when it closes MPI, and the algorithm that Open MPI was told to use for all-reduces to
+// $TWB_MPI_COUNTS.algorithm. With $TWB_MPI_LEAVE=RANK:CALLS, that rank ends with exit code 0 in its call of
+// that number, as a process does that another library ends. With $TWB_MPI_FLIP=RANK:CALLS, that rank gets one
 // wrong bit from its all-reduce of that number, as from broken memory.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -108,6 +109,8 @@ int MPI_Finalize() {
         std::ofstream out(std::string(path) + "." + std::to_string(ownRank()));
         for (std::size_t i = 0; i < kinds; ++i)
             out << kNames[i] << ' ' << calls[i] << ' ' << bytes[i] << '\n';
+        const char* algorithm = std::getenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm"); // of Open MPI
+        std::ofstream(std::string(path) + ".algorithm") << (algorithm ? algorithm : "its own");
     }
     return PMPI_Finalize();
 }
