@@ -155,7 +155,7 @@ void MainWindow::buildViewMenu() {
     menu.addSeparator();
     m_view->fillPages(menu, *m_bottom);
     m_transfers->fillMenu(*menu.addMenu(tr("Transfer p&lot")), twb::addAction);
-    twb::addAction(menu, tr("Show plot as ta&ble"), QKeySequence(QStringLiteral("Alt+Shift+V")), [this] {
+    twb::addAction(menu, tr("Show plot as table"), QKeySequence(QStringLiteral("Alt+Shift+V")), [this] {
         PlotTable* table = PlotTable::in(*m_bottom->currentPage());
         if (table)
             table->show();

@@ -252,7 +252,6 @@ Fragment makeMlp(std::span<const std::int64_t> sizes) {
         const NodeId gemm = builder.addLinear(fmt::format("fc{}", layer + 1), sizes[layer], sizes[layer + 1],
                                               model, x, static_cast<std::int64_t>(2 * layer + 1));
         if (before != NodeId::none) builder.connect(before, gemm, 0);
-        before = gemm;
         x += 2 * kColumn;
         if (layer + 2 == sizes.size()) break;
         const NodeId relu = builder.addNode("Relu", fmt::format("relu{}", layer + 1), model, {x, kRow / 2});

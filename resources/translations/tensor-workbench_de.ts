@@ -787,6 +787,30 @@
         <source>The clipboard holds no nodes</source>
         <translation>Die Zwischenablage enthält keine Knoten</translation>
     </message>
+    <message>
+        <source>Connect to an &amp;input…</source>
+        <translation>&amp;Mit Eingang verbinden …</translation>
+    </message>
+    <message>
+        <source>Select the one node whose output is to be connected.</source>
+        <translation>Den einen Knoten auswählen, dessen Ausgang verbunden werden soll.</translation>
+    </message>
+    <message>
+        <source>No input accepts the output of %1.</source>
+        <translation>Kein Eingang nimmt den Ausgang von %1 an.</translation>
+    </message>
+    <message>
+        <source>%1, instead of its wire</source>
+        <translation>%1, statt seiner Verbindung</translation>
+    </message>
+    <message>
+        <source>Connect to an input</source>
+        <translation>Mit Eingang verbinden</translation>
+    </message>
+    <message>
+        <source>Input for the output of %1</source>
+        <translation>Eingang für den Ausgang von %1</translation>
+    </message>
 </context>
 <context>
     <name>EditTitle</name>
@@ -1629,6 +1653,93 @@
     <message>
         <source>The palette already has a module %1. Choose another name.</source>
         <translation>Die Palette enthält bereits ein Modul %1. Einen anderen Namen wählen.</translation>
+    </message>
+</context>
+<context>
+    <name>PlotValues</name>
+    <message>
+        <source>Timeline</source>
+        <translation>Zeitachse</translation>
+    </message>
+    <message>
+        <source>stream</source>
+        <translation>Stream</translation>
+    </message>
+    <message>
+        <source>step</source>
+        <translation>Schritt</translation>
+    </message>
+    <message>
+        <source>iteration</source>
+        <translation>Iteration</translation>
+    </message>
+    <message>
+        <source>start, ms</source>
+        <translation>Beginn, ms</translation>
+    </message>
+    <message>
+        <source>duration, ms</source>
+        <translation>Dauer, ms</translation>
+    </message>
+    <message>
+        <source>in the queue, ms</source>
+        <translation>in der Warteschlange, ms</translation>
+    </message>
+    <message>
+        <source>bytes</source>
+        <translation>Bytes</translation>
+    </message>
+    <message>
+        <source>critical path</source>
+        <translation>kritischer Pfad</translation>
+    </message>
+    <message>
+        <source>modelled</source>
+        <translation>modelliert</translation>
+    </message>
+    <message>
+        <source>Memory of %1</source>
+        <translation>Speicher von %1</translation>
+    </message>
+    <message>
+        <source>time, ms</source>
+        <translation>Zeit, ms</translation>
+    </message>
+    <message>
+        <source>all, bytes</source>
+        <translation>gesamt, Bytes</translation>
+    </message>
+    <message>
+        <source>%1, bytes</source>
+        <translation>%1, Bytes</translation>
+    </message>
+    <message>
+        <source>Training</source>
+        <translation>Training</translation>
+    </message>
+    <message>
+        <source>run</source>
+        <translation>Lauf</translation>
+    </message>
+    <message>
+        <source>loss</source>
+        <translation>Loss</translation>
+    </message>
+    <message>
+        <source>epoch</source>
+        <translation>Epoche</translation>
+    </message>
+    <message>
+        <source>validation loss</source>
+        <translation>Validierungs-Loss</translation>
+    </message>
+    <message>
+        <source>accuracy</source>
+        <translation>Genauigkeit</translation>
+    </message>
+    <message>
+        <source>learning rate</source>
+        <translation>Lernrate</translation>
     </message>
 </context>
 <context>
@@ -2637,6 +2748,38 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>Close</source>
         <translation>Schließen</translation>
     </message>
+    <message>
+        <source>Use the project&apos;s plug-ins?</source>
+        <translation>Plug-ins des Projekts verwenden?</translation>
+    </message>
+    <message>
+        <source>The folder of %1 has a plug-in with ops.</source>
+        <translation>Der Ordner von %1 enthält ein Plug-in mit Ops.</translation>
+    </message>
+    <message>
+        <source>The folder of %1 has plug-ins with ops.</source>
+        <translation>Der Ordner von %1 enthält Plug-ins mit Ops.</translation>
+    </message>
+    <message>
+        <source>A plug-in is a program and can do all that you can do. Use it only if you trust its author. The answer is remembered for this folder.
+
+%1: %2</source>
+        <translation>Ein Plug-in ist ein Programm und darf alles, was der Benutzer darf. Nur verwenden, wenn der Autor vertrauenswürdig ist. Die Antwort gilt auch künftig für diesen Ordner.
+
+%1: %2</translation>
+    </message>
+    <message>
+        <source>Use</source>
+        <translation>Verwenden</translation>
+    </message>
+    <message>
+        <source>Do not use</source>
+        <translation>Nicht verwenden</translation>
+    </message>
+    <message>
+        <source>Cannot remember the answer</source>
+        <translation>Antwort kann nicht gespeichert werden</translation>
+    </message>
 </context>
 <context>
     <name>twb::FileChooser</name>
@@ -3092,6 +3235,14 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>own buffer</source>
         <translation>eigener Puffer</translation>
+    </message>
+    <message>
+        <source>It is in the plug-in %1, which is not loaded.</source>
+        <translation>Sie gehört zum Plug-in %1, das nicht geladen ist.</translation>
+    </message>
+    <message>
+        <source>Available at %1</source>
+        <translation>Erhältlich unter %1</translation>
     </message>
 </context>
 <context>
@@ -3821,6 +3972,18 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>The plug-in %1 is left out: %2</source>
         <translation>Das Plug-in %1 wird ausgelassen: %2</translation>
     </message>
+    <message>
+        <source>Show plot as table</source>
+        <translation>Diagramm als Tabelle anzeigen</translation>
+    </message>
+    <message>
+        <source>No plot here. Choose Transfers, Timeline, Memory or Training, and run the graph.</source>
+        <translation>Hier ist kein Diagramm. Transfers, Zeitachse, Speicher oder Training wählen und den Graphen ausführen.</translation>
+    </message>
+    <message>
+        <source>Help for the selected &amp;op</source>
+        <translation>Hilfe zur ausgewählten &amp;Op</translation>
+    </message>
 </context>
 <context>
     <name>twb::ManualWindow</name>
@@ -3870,6 +4033,26 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>of %1</source>
         <translation>von %1</translation>
+    </message>
+    <message>
+        <source>device</source>
+        <translation>Gerät</translation>
+    </message>
+    <message>
+        <source>hardware</source>
+        <translation>Hardware</translation>
+    </message>
+    <message>
+        <source>planned, bytes</source>
+        <translation>geplant, Bytes</translation>
+    </message>
+    <message>
+        <source>peak, bytes</source>
+        <translation>Spitze, Bytes</translation>
+    </message>
+    <message>
+        <source>capacity, bytes</source>
+        <translation>Kapazität, Bytes</translation>
     </message>
 </context>
 <context>
@@ -4277,6 +4460,57 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
 </context>
 <context>
+    <name>twb::OpHelpView</name>
+    <message>
+        <source>Add example</source>
+        <translation>Beispiel hinzufügen</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>Hilfe</translation>
+    </message>
+    <message>
+        <source>Shows the operands, attributes and names of the op, with an example.</source>
+        <translation>Zeigt Operanden, Attribute und Namen der Op, mit einem Beispiel.</translation>
+    </message>
+    <message>
+        <source>Help for the op</source>
+        <translation>Hilfe zur Op</translation>
+    </message>
+    <message>
+        <source>Adds the op with operands that fit. Drag it to put it on a lane.</source>
+        <translation>Fügt die Op mit passenden Operanden hinzu. Zum Ablegen auf eine Spur ziehen.</translation>
+    </message>
+    <message>
+        <source>Shapes</source>
+        <translation>Shapes</translation>
+    </message>
+    <message>
+        <source>Inputs</source>
+        <translation>Eingänge</translation>
+    </message>
+    <message>
+        <source>Outputs</source>
+        <translation>Ausgänge</translation>
+    </message>
+    <message>
+        <source>Attributes</source>
+        <translation>Attribute</translation>
+    </message>
+    <message>
+        <source>versions %1</source>
+        <translation>Versionen %1</translation>
+    </message>
+    <message>
+        <source>Gradient</source>
+        <translation>Gradient</translation>
+    </message>
+    <message>
+        <source>Example</source>
+        <translation>Beispiel</translation>
+    </message>
+</context>
+<context>
     <name>twb::OpListModel</name>
     <message>
         <source>any dtype</source>
@@ -4476,6 +4710,52 @@ Update / Gewicht %6</translation>
     <message>
         <source>Drags the plot as an image into another program. Alt and a drag of the plot do the same.</source>
         <translation>Zieht das Diagramm als Bild in ein anderes Programm. Alt und Ziehen am Diagramm tun dasselbe.</translation>
+    </message>
+</context>
+<context>
+    <name>twb::PlotTable</name>
+    <message>
+        <source>No values yet.</source>
+        <translation>Noch keine Werte.</translation>
+    </message>
+    <message>
+        <source>%1 rows of values. The context menu shows them as a table.</source>
+        <translation>%1 Zeilen mit Werten. Das Kontextmenü zeigt sie als Tabelle.</translation>
+    </message>
+    <message>
+        <source>&amp;Copy as CSV</source>
+        <translation>Als CSV &amp;kopieren</translation>
+    </message>
+    <message>
+        <source>Copies the selected rows, or all of them.</source>
+        <translation>Kopiert die ausgewählten Zeilen oder alle.</translation>
+    </message>
+    <message>
+        <source>&amp;Refresh</source>
+        <translation>&amp;Aktualisieren</translation>
+    </message>
+    <message>
+        <source>Reads the plot&apos;s values again.</source>
+        <translation>Liest die Werte des Diagramms neu ein.</translation>
+    </message>
+    <message>
+        <source>C&amp;lose</source>
+        <translation>&amp;Schließen</translation>
+    </message>
+    <message>
+        <source>%1 — table</source>
+        <translation>%1 — Tabelle</translation>
+    </message>
+    <message>
+        <source>Show as &amp;table</source>
+        <translation>Als &amp;Tabelle anzeigen</translation>
+    </message>
+</context>
+<context>
+    <name>twb::PlotTableModel</name>
+    <message>
+        <source>yes</source>
+        <translation>ja</translation>
     </message>
 </context>
 <context>
@@ -5947,6 +6227,10 @@ Update / Gewicht %6</translation>
     <message>
         <source>vs. prediction</source>
         <translation>gegenüber Vorhersage</translation>
+    </message>
+    <message>
+        <source>Most expensive &amp;transfers first</source>
+        <translation>&amp;Teuerste Transfers zuerst</translation>
     </message>
 </context>
 <context>

@@ -127,7 +127,7 @@ private Q_SLOTS:
         WindowHand hand(oneNode());
         const DialogAnswer answer("settings", QDialogButtonBox::Cancel, [](QDialog& dialog) {
             pick(dialog, "settingsTheme", "Light");
-            setKeys(dialog, "Duplicate", Qt::Key_E, Qt::ControlModifier);
+            setKeys(dialog, "Duplicate", Qt::Key_R, Qt::ControlModifier);
         });
         openSettings(hand);
         QVERIFY(answer.answered());
@@ -140,7 +140,7 @@ private Q_SLOTS:
         QString refusal;
         const DialogAnswer answer("settings", QDialogButtonBox::Ok, [&](QDialog& dialog) {
             refusal = setKeys(dialog, "Duplicate", Qt::Key_G, Qt::ControlModifier);
-            QCOMPARE(setKeys(dialog, "Duplicate", Qt::Key_E, Qt::ControlModifier), QString());
+            QCOMPARE(setKeys(dialog, "Duplicate", Qt::Key_R, Qt::ControlModifier), QString());
         });
         openSettings(hand);
         QVERIFY(answer.answered());
@@ -149,12 +149,12 @@ private Q_SLOTS:
         hand.click(hand.middle(hand.node("x")->id));
         hand.key(Qt::Key_D, Qt::ControlModifier);
         QCOMPARE(hand.undoSteps(), 0);
-        hand.key(Qt::Key_E, Qt::ControlModifier);
+        hand.key(Qt::Key_R, Qt::ControlModifier);
         QCOMPARE(hand.graph().nodes().size(), std::size_t(2));
         // A window created later uses them, too.
         const auto other = makeWindow();
         QCOMPARE(action(*other, QStringLiteral("Duplicate"))->shortcut(),
-                 QKeySequence(QStringLiteral("Ctrl+E")));
+                 QKeySequence(QStringLiteral("Ctrl+R")));
     }
 
     void theSystemReportIsCopied() {

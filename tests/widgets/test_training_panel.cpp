@@ -113,7 +113,7 @@ private Q_SLOTS:
         QVERIFY(facts.contains(QStringLiteral("Waiting for data")));
         const QByteArray csv = panel->csv();
         QCOMPARE(csv.count('\n'), 1 + 3 * 36); // 1,150 rows in batches of 32
-        QVERIFY(csv.startsWith("run,step,loss,epoch,validation_loss,accuracy,lr\n1,1,"));
+        QVERIFY(csv.startsWith("run,step,loss,epoch,validation_loss,accuracy,lr\r\n1,1,"));
         const QTemporaryDir folder;
         QVERIFY(panel->savePicture(folder.filePath(QStringLiteral("loss.png"))));
         QVERIFY(QImage(folder.filePath(QStringLiteral("loss.png"))).width() > 400);
@@ -233,7 +233,7 @@ private Q_SLOTS:
         QVERIFY(isShaded(1, [](const ParameterFigures& of) { return of.updateRatio().value(); }));
         QVERIFY(shade(0, 2).hsvHue() != shade(1, 2).hsvHue()); // each quantity has a scale of its own
         QVERIFY(window->findChild<TrainingPanel*>()->csv().startsWith(
-            "epoch,parameter,gradient_norm,weight_norm,update_norm,update_ratio\n1,fc1.weight,"));
+            "epoch,parameter,gradient_norm,weight_norm,update_norm,update_ratio\r\n1,fc1.weight,"));
         // With many epochs, the last ones are shown.
         window->resize(900, 600);
         train(*window, 60);

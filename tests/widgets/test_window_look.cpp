@@ -201,6 +201,24 @@ private Q_SLOTS:
         }
     }
 
+    /// A combo box would cut it within a letter.
+    void aLongLaneTitleIsElided() {
+        MainWindow window(profiles());
+        window.resize(1280, 800);
+        window.load(sourcePath("resources/examples/06-a-transfer-in-a-tight-loop.twb"));
+        window.show();
+        QVERIFY(window.selectNode(QStringLiteral("halve")));
+        auto* lane = find<QComboBox>(window, "laneChoice");
+        QCoreApplication::processEvents();
+        lane->grab();
+        QVERIFY(lane->fontMetrics().horizontalAdvance(lane->currentText()) > lane->width() - 32);
+        QCOMPARE(lane->toolTip(), lane->currentText());
+        window.resize(2200, 800);
+        QVERIFY(window.selectNode(QStringLiteral("x")));
+        lane->grab();
+        QCOMPARE(lane->toolTip(), QString());
+    }
+
     void placeholderOfTheSearchFieldFits() {
         MainWindow window(profiles());
         window.load(sourcePath(kDigits));

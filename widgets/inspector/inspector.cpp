@@ -20,6 +20,7 @@
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QSignalBlocker>
+#include <QStylePainter>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -53,6 +54,24 @@ QWidget* section(std::initializer_list<QWidget*> widgets) {
     return box;
 }
 
+/// Elides the title of a lane that does not fit; the tooltip then has the whole text.
+class LaneChoice : public QComboBox {
+protected:
+    void paintEvent(QPaintEvent* event) override {
+        if (currentIndex() < 0) return QComboBox::paintEvent(event); // the placeholder
+        constexpr int kInset = 4;
+        QStyleOptionComboBox option;
+        initStyleOption(&option);
+        const QRect room =
+            style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
+        option.currentText = fontMetrics().elidedText(currentText(), Qt::ElideRight, room.width() - kInset);
+        setToolTip(option.currentText == currentText() ? QString() : currentText());
+        QStylePainter painter(this);
+        painter.drawComplexControl(QStyle::CC_ComboBox, option);
+        painter.drawControl(QStyle::CE_ComboBoxLabel, option);
+    }
+};
+
 QString laneText(const Lane& lane) {
     const QString device = toQt(lane.device.toString());
     return lane.title.empty() ? device : QStringLiteral("%1 · %2").arg(device, toQt(lane.title));
@@ -64,7 +83,7 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
     : QScrollArea(parent), m_document(document), m_runs(runs), m_training(training), m_name(new QLineEdit),
       m_title(new ElidedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
       m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_help(new OpHelpView),
-      m_lane(new QComboBox), m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
+      m_lane(new LaneChoice), m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
       m_factsHeading(makeHeading({})), m_facts(new FactRows),
       m_tensor(new TensorPanel(tr("Tensor"), [this](const QString& path) { m_document.checkTarget(path); })),
       m_gradient(
