@@ -18,6 +18,7 @@
 #include "widgets/actions/precision_actions.h"
 #include "widgets/actions/run_actions.h"
 #include "widgets/actions/run_there_actions.h"
+#include "widgets/actions/trace_actions.h"
 #include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
@@ -141,6 +142,7 @@ void MainWindow::buildRunMenu() {
     m_runActions->fillRuns(menu);
     m_runThere->fill(menu);
     m_watch->fill(menu);
+    m_traces->fill(menu);
     m_breakpoints->fill(*menu.addMenu(tr("&Breakpoint")));
     menu.addSeparator();
     m_runActions->fillOptions(menu);

@@ -19,6 +19,7 @@
 #include "widgets/actions/precision_actions.h"
 #include "widgets/actions/run_actions.h"
 #include "widgets/actions/run_there_actions.h"
+#include "widgets/actions/trace_actions.h"
 #include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
@@ -118,6 +119,7 @@ void MainWindow::buildActions() {
     m_breakpoints = std::make_unique<BreakpointActions>(m_document, *m_canvas, *m_editor, *this);
     m_runActions = std::make_unique<RunActions>(m_document, m_runs, *m_bar, *m_editor);
     m_runThere = std::make_unique<RunThereActions>(m_document, m_runs, *m_bar, *m_editor, *this);
+    m_traces = std::make_unique<TraceActions>(m_document, m_runs, *m_bottom, *m_editor, *this);
     m_watch = std::make_unique<WatchActions>(m_document, m_runs, *m_files, *m_canvas, *this);
     m_overlay = std::make_unique<OverlayActions>(m_document, m_runs, *m_editor, *m_notice, *this);
     m_navigation = std::make_unique<Navigation>(

@@ -44,6 +44,7 @@ class QuickFind;
 class RunActions;
 class RunThereActions;
 class StartPage;
+class TraceActions;
 class TrainingActions;
 class TransfersPanel;
 class ViewActions;
@@ -160,6 +161,7 @@ private:
     std::unique_ptr<BreakpointActions> m_breakpoints;
     std::unique_ptr<RunActions> m_runActions;
     std::unique_ptr<RunThereActions> m_runThere;
+    std::unique_ptr<TraceActions> m_traces;
     std::unique_ptr<WatchActions> m_watch;
     std::unique_ptr<OverlayActions> m_overlay;
     std::unique_ptr<Navigation> m_navigation;

@@ -162,6 +162,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_measured.reset();
     m_overlay.reset();
     m_host.clear();
+    m_ranks.clear();
     m_stop.reset();
     m_state.stop.reset();
     m_isAgain = false;
@@ -285,6 +286,7 @@ void RunController::updateNodes(bool final) {
         return final ? row.times.quantile(0.5) : double(row.totalNs) / double(row.count);
     };
     for (const std::uint32_t index : steps) {
+        if (!m_figures->isOwn(index)) continue;
         const Step& step = plan.steps[index];
         // The last op of a fused step has the time of the step.
         for (const NodeId member : step.members)
@@ -309,7 +311,8 @@ void RunController::updateNodes(bool final) {
 
 void RunController::updateEdges() {
     const std::vector<LedgerRow>& rows = m_figures->ledger().rows();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+    // Backwards: an edge has the figures of rank 0, whose transfers come first.
+    for (std::size_t i = rows.size(); i-- > 0;) {
         const LedgerRow& row = rows[i];
         if (row.count == 0) continue;
         EdgeRun run;
@@ -409,6 +412,7 @@ void RunController::forgetResults() {
     m_lastCopy.reset();
     m_sentence.clear();
     m_host.clear();
+    m_ranks.clear();
     m_done = m_total = 0;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "profile/run_trace.h"
 #include "runtime/executor.h"
 #include "widgets/document.h"
 #include "widgets/latest_task.h"
@@ -59,6 +60,11 @@ public:
     const QString& host() const noexcept { return m_host; }
     /// "measured", or "measured on HOST".
     QString measuredText() const;
+    /// Shows a trace of `twb run --trace` in place of the last run, with the tracks of all its ranks. The
+    /// graph has the times of rank 0. Does nothing while a run is active.
+    void show(RunTrace trace, const QString& file);
+    /// The pace of the ranks of the shown trace; empty for one of a single rank, and for a run.
+    const std::vector<RankPace>& ranks() const noexcept { return m_ranks; }
     /// Shows the times of another program's profile in place of the last run, until the next run. Does
     /// nothing while a run is active.
     void overlay(OverlaidProfile profile);
@@ -189,6 +195,7 @@ private:
     std::vector<ProbeValue> m_probes;
     QString m_sentence;
     QString m_host;
+    std::vector<RankPace> m_ranks;
     std::string m_date; ///< when the last run ended
     std::int64_t m_done = 0;
     std::int64_t m_total = 0;

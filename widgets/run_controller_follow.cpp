@@ -3,6 +3,8 @@
 
 #include <QFileInfo>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 // Figures of another program: of its run as it goes on, here or on another machine, or of its profile.
@@ -25,6 +27,7 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
         m_result.reset();
         m_measured.reset();
         m_overlay.reset();
+        m_ranks.clear();
         m_ranWithTf32 = !host.isEmpty() && m_allowsTf32;
         log(Severity::note, sentence);
         Q_EMIT preparing();
@@ -89,6 +92,30 @@ void RunController::overlay(OverlaidProfile profile) {
     addFollowed(overlay.records, std::int64_t(overlay.iterations), sentence);
     RunResult result;
     result.wallNs = result.clockNs = overlay.spanNs;
+    endFollowing(std::move(result), sentence);
+}
+
+void RunController::show(RunTrace trace, const QString& file) {
+    if (isRunning()) return;
+    const QString name = QFileInfo(file).fileName();
+    const QString iterations =
+        trace.iterations == 1 ? tr("1 iteration") : tr("%1 iterations").arg(grouped(trace.iterations));
+    const QString sentence =
+        trace.ranks.empty()
+            ? tr("Trace %1: %2").arg(name, iterations)
+            : tr("Trace %1: %2 ranks, %3").arg(name, grouped(qint64(trace.ranks.size())), iterations);
+    follow(trace.plan, tr("Trace %1").arg(name));
+    m_figures = std::make_shared<RunFigures>(trace.plan, trace.ownSteps);
+    m_ranks = std::move(trace.ranks);
+    RunResult result;
+    std::int64_t start = std::numeric_limits<std::int64_t>::max();
+    for (const StepRecord& record : trace.records) {
+        start = std::min(start, record.startNs);
+        result.clockNs = std::max(result.clockNs, record.endNs);
+    }
+    if (!trace.records.empty()) result.clockNs -= start;
+    result.wallNs = result.clockNs;
+    addFollowed(trace.records, trace.iterations, sentence);
     endFollowing(std::move(result), sentence);
 }
 

@@ -5,8 +5,8 @@
 
 namespace twb {
 
-RunFigures::RunFigures(std::shared_ptr<const Plan> plan)
-    : m_plan(std::move(plan)), m_ledger(m_plan), m_steps(m_plan), m_timeline(m_plan),
+RunFigures::RunFigures(std::shared_ptr<const Plan> plan, std::size_t ownSteps)
+    : m_plan(std::move(plan)), m_ownSteps(ownSteps), m_ledger(m_plan), m_steps(m_plan), m_timeline(m_plan),
       m_series(std::make_shared<TransferSeries>(m_plan)), m_isTouched(m_plan->steps.size()) {}
 
 void RunFigures::add(std::span<const StepRecord> records) {

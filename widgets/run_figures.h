@@ -21,13 +21,15 @@ class RunFigures {
 public:
     static constexpr std::size_t kMostRecords = 1'000'000; ///< limit of recent(); a record has 48 bytes
 
-    explicit RunFigures(std::shared_ptr<const Plan> plan);
+    /// `ownSteps`: the steps that count for the graph; later ones belong to other ranks.
+    explicit RunFigures(std::shared_ptr<const Plan> plan, std::size_t ownSteps = SIZE_MAX);
 
     void add(std::span<const StepRecord> records);
     /// Must be called after the last record.
     void finish() { m_timeline.finish(); }
 
     const Plan& plan() const noexcept { return *m_plan; }
+    bool isOwn(std::uint32_t step) const noexcept { return step < m_ownSteps; }
     std::shared_ptr<const Plan> sharedPlan() const noexcept { return m_plan; }
     const Ledger& ledger() const noexcept { return m_ledger; }
     const StepTimes& steps() const noexcept { return m_steps; }
@@ -51,6 +53,7 @@ private:
     void remember(const StepRecord& record);
 
     std::shared_ptr<const Plan> m_plan;
+    std::size_t m_ownSteps;
     Ledger m_ledger;
     StepTimes m_steps;
     RunTimeline m_timeline;

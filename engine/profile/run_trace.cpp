@@ -110,7 +110,6 @@ private:
         all.valuesOfNode = plan->valuesOfNode;
         all.setupSteps = plan->setupSteps;
         m_out.ownSteps = all.steps.size();
-        m_out.ownTransfers = all.transfers.size();
     }
 
     void addRanks(const TraceEvent& event) {

@@ -18,8 +18,7 @@ struct RunTrace {
     std::shared_ptr<const Plan> plan;
     std::vector<StepRecord> records; ///< by iteration and start
     std::vector<RankPace> ranks;     ///< of a trace of several ranks
-    std::size_t ownSteps = 0;        ///< steps and transfers of rank 0, which come first
-    std::size_t ownTransfers = 0;
+    std::size_t ownSteps = 0;        ///< steps of rank 0, which come first
     std::int64_t iterations = 0;
 };
 

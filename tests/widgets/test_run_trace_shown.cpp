@@ -1,0 +1,160 @@
+#include "profile/trace.h"
+#include "support/ranks.h"
+#include "support/test_main.h"
+#include "widgets/dialog_answer.h"
+#include "widgets/file_answer.h"
+#include "widgets/panels/ledger_model.h"
+#include "widgets/panels/timeline_panel.h"
+#include "widgets/review_dialog.h"
+#include "widgets/window_hand.h"
+
+#include <QLabel>
+#include <QTableWidget>
+
+#include <sstream>
+
+using namespace twb;
+using namespace twb::test;
+
+namespace {
+
+/// Two ranks that sum a tensor in each of three iterations. Rank 1 computes 3 µs before the call, rank 0 only
+/// 1 µs, and waits.
+struct Job {
+    Job() {
+        const NodeId x = maker.node("Full", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
+        work = maker.node("Neg", "work", "cpu", {}, {x});
+        sum = maker.node("AllReduce", "sum", "cpu", {}, {work});
+        maker.node("Probe", "seen", "cpu", {}, {sum});
+    }
+
+    QString write(const QTemporaryDir& folder) const {
+        std::ostringstream text;
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            DeviceMap devices;
+            devices.setWorld(world);
+            const auto plan = compile(maker.graph(), analyze(maker.graph(), devices, Policy::strict, nullptr),
+                                      devices, nullptr, {.fuse = false});
+            TraceRecorder recorder(plan);
+            const std::int64_t own = world->rank() == 0 ? 1000 : 3000;
+            for (std::uint32_t i = 0; i < 3; ++i)
+                for (const Step& step : plan->steps) {
+                    const std::int64_t start = i * 5000;
+                    if (step.node == work)
+                        recorder.add(std::vector{
+                            StepRecord{step.index, i, StepState::done, start, start + own, {}, 0}});
+                    if (step.node == sum)
+                        recorder.add(std::vector{
+                            StepRecord{step.index, i, StepState::done, start + own, start + 4000, {}, 16}});
+                }
+            std::ostringstream own_;
+            recorder.writeTogether(own_, *world, 0, {{5000, 3, 20, 2000}, {5000, 3, 20, 0}});
+            if (world->rank() == 0) text << own_.str();
+        });
+        for (const std::string& error : errors)
+            if (!error.empty()) qFatal("%s", error.c_str());
+        const QString path = folder.filePath(QStringLiteral("t.json"));
+        QFile file(path);
+        if (file.open(QIODevice::WriteOnly)) file.write(QByteArray::fromStdString(text.str()));
+        return path;
+    }
+
+    GraphMaker maker;
+    NodeId work{};
+    NodeId sum{};
+};
+
+} // namespace
+
+class TestRunTraceShown : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() {
+        isolateSettings();
+        Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void eachRankHasItsTracks() {
+        const Job job;
+        const QTemporaryDir folder;
+        const QString path = job.write(folder);
+        WindowHand hand(job.maker.graph());
+        MainWindow& window = *hand.window;
+        FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered());
+        RunController& runs = window.runs();
+        QCOMPARE(find<QLabel>(window, "status")->text(),
+                 QStringLiteral("Trace t.json: 2 ranks, 3 iterations"));
+        auto& timeline = *window.findChild<TimelinePanel*>();
+        QVERIFY(timeline.isVisible());
+        QStringList tracks;
+        for (const std::uint32_t stream : timeline.model().streams())
+            tracks << QString::fromStdString(timeline.model().plan().streams[stream].label);
+        QVERIFY2(tracks.contains(QStringLiteral("rank0/cpu compute")) &&
+                     tracks.contains(QStringLiteral("rank1/cpu compute")),
+                 qPrintable(tracks.join(QLatin1Char(','))));
+        // The graph has the times of rank 0, not their sum.
+        QCOMPARE(runs.state().nodes.at(job.work).ns, 1000.0);
+        // The ledger has a row for each rank.
+        auto& ledger = *window.findChild<LedgerModel*>();
+        window.bottom().showPage(QStringLiteral("transfers"));
+        QStringList rows;
+        for (int row = 0; row < ledger.rowCount(); ++row) rows << ledger.index(row, 0).data().toString();
+        QVERIFY2(rows.join(QLatin1Char(',')).contains(QStringLiteral("rank1/")),
+                 qPrintable(rows.join(QLatin1Char(','))));
+        // A click on a bar of the other rank selects the node.
+        window.bottom().showPage(QStringLiteral("timeline"));
+        for (std::uint32_t i = std::uint32_t(timeline.model().records().size());
+             i-- > 0;) // the last is in view
+            if (!runs.figures()->isOwn(timeline.model().records()[i].step) &&
+                timeline.model().stepOf(i).node == job.work) {
+                QTest::mouseClick(&timeline, Qt::LeftButton, {}, timeline.rectOf(i).center().toPoint());
+                break;
+            }
+        QVERIFY(window.document().selection().nodes.contains(job.work));
+        // The next run is a run of this machine.
+        QTest::mouseClick(find<QPushButton>(window, "run"), Qt::LeftButton);
+        QVERIFY(waitForRun(window));
+        QVERIFY(runs.ranks().empty());
+    }
+
+    void theSlowestRankIsMarked() {
+        const Job job;
+        const QTemporaryDir folder;
+        const QString path = job.write(folder);
+        WindowHand hand(job.maker.graph());
+        FileAnswer file(QString(), path); // without a trace, it asks for one
+        QStringList rows;
+        QString text;
+        DialogAnswer review("review", QDialogButtonBox::Close, [&](QDialog& dialog) {
+            const auto& table = *find<QTableWidget>(dialog, "reviewTable");
+            for (int row = 0; row < table.rowCount(); ++row) {
+                QStringList cells;
+                for (int column = 0; column < table.columnCount(); ++column)
+                    cells << table.item(row, column)->text();
+                rows << cells.join(QLatin1Char('|'));
+            }
+        });
+        hand.key(Qt::Key_R, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered() && review.answered());
+        QCOMPARE(rows, (QStringList{QStringLiteral("rank 0|0.005 ms|0.003 ms|0.002 ms|20|"),
+                                    QStringLiteral("rank 1|0.005 ms|0.005 ms|0 ms|20|slowest")}));
+    }
+
+    void anotherFileIsRefused() {
+        const Job job;
+        WindowHand hand(job.maker.graph());
+        BoxAnswer box(QMessageBox::Ok);
+        FileAnswer file(QString(), sourcePath("resources/schema/report.schema.json"));
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered() && box.answered());
+        QCOMPARE(box.text(), QStringLiteral("Cannot open the trace"));
+        QVERIFY2(box.detail().contains(QStringLiteral("report.schema.json")), qPrintable(box.detail()));
+        QVERIFY(!hand.window->runs().figures());
+    }
+};
+
+TWB_GUI_TEST_MAIN(TestRunTraceShown)
+#include "test_run_trace_shown.moc"

@@ -1,0 +1,87 @@
+#include "widgets/actions/trace_actions.h"
+
+#include "core/format.h"
+#include "profile/run_trace.h"
+#include "widgets/actions/graph_editor.h"
+#include "widgets/actions/menu_action.h"
+#include "widgets/bottom_panel.h"
+#include "widgets/busy_dialog.h"
+#include "widgets/document.h"
+#include "widgets/review_dialog.h"
+#include "widgets/run_controller.h"
+#include "widgets/text.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+
+namespace twb {
+
+TraceActions::TraceActions(Document& document, RunController& runs, BottomPanel& bottom, GraphEditor& editor,
+                           QWidget& window)
+    : m_document(document), m_runs(runs), m_bottom(bottom), m_editor(editor), m_window(window) {}
+
+void TraceActions::fill(QMenu& menu) {
+    menu.setToolTipsVisible(true);
+    m_open = addAction(menu, tr("Open &trace…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+T")),
+                       [this] { choose(); });
+    m_open->setToolTip(
+        tr("Shows a trace of twb run --trace in the timeline, with a track for each stream of each rank."));
+    m_ranks = addAction(menu, tr("Ran&ks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")),
+                        [this] { showRanks(); });
+    m_ranks->setToolTip(tr("Lists the pace of each rank of a trace, and marks the slowest one."));
+    const auto refresh = [this] {
+        for (QAction* action : {m_open, m_ranks}) action->setEnabled(!m_runs.isRunning());
+    };
+    for (const auto signal : {&RunController::preparing, &RunController::finished})
+        connect(&m_runs, signal, this, refresh);
+}
+
+bool TraceActions::choose() {
+    const QString file = QFileDialog::getOpenFileName(&m_window, tr("Open trace"), m_document.folder(),
+                                                      tr("Traces of twb run (*.json);;All files (*)"));
+    return !file.isEmpty() && open(file);
+}
+
+bool TraceActions::open(const QString& file) {
+    if (m_runs.isRunning()) return false;
+    RunTrace trace;
+    const bool isRead = m_editor.attempt(tr("Cannot open the trace"), [&] {
+        if (!workReporting(
+                tr("Reading %1…").arg(QFileInfo(file).fileName()), &m_window,
+                [&](const ReadProgress& progress) { trace = readRunTrace(file.toStdString(), progress); }))
+            trace.plan.reset();
+    });
+    if (!isRead || !trace.plan) return false;
+    m_runs.show(std::move(trace), file);
+    m_bottom.show();
+    m_bottom.showPage(QStringLiteral("timeline"));
+    return true;
+}
+
+void TraceActions::showRanks() {
+    if (m_runs.isRunning() || (m_runs.ranks().empty() && !choose())) return;
+    const std::vector<RankPace>& ranks = m_runs.ranks();
+    if (ranks.empty()) return m_editor.say(tr("This trace has a single rank."));
+    const auto ms = [](double ns) { return localized(formatMs(ns)); };
+    const int slowest = RankReport::slowestOf(ranks);
+    ReviewDialog::Content content;
+    content.title = tr("Ranks");
+    content.sentence = m_runs.sentence() + QLatin1Char('.');
+    content.columns = {tr("rank"),    tr("iteration"), tr("without waiting"),
+                       tr("waiting"), tr("samples/s"), {}};
+    content.alarm = tr("slowest");
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const RankPace& rank = ranks[i];
+        content.rows.push_back(
+            {tr("rank %1").arg(i), ms(rank.iterationNs), ms(rank.ownNs()), ms(rank.waitNs),
+             rank.samplesPerSecond > 0 ? grouped(qint64(rank.samplesPerSecond + 0.5)) : QStringLiteral("–"),
+             int(i) == slowest ? content.alarm : QString()});
+    }
+    content.remark =
+        tr("Waiting: time of an iteration in which the rank waits for the last rank of a call. The "
+           "slowest rank takes longest without waiting; the others wait for it. Samples: rows that "
+           "the rank computes itself.");
+    ReviewDialog(content, &m_window).exec();
+}
+
+} // namespace twb
