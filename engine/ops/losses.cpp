@@ -181,12 +181,15 @@ void softmaxCrossEntropyGradKernel(const KernelContext& ctx) {
             if (const auto target = targets[i]) weights += targets.weightOf(*target);
         const double scale = reduction == "mean" ? 1 / weights : 1;
         const std::int64_t inner = targets.count() / out.shape[0];
-        const std::int64_t size = classes * inner;
+        const std::int64_t total = out.elementCount();
+        T* const to = out.as<T>();
         // The cost of an exponential is about ten plain operations.
-        parallelRanges(out.shape[0], 10 * out.elementCount(), 1, [&](std::int64_t begin, std::int64_t end) {
-            exponentials(logarithms + begin * size, out.as<T>() + begin * size, (end - begin) * size);
-            for (std::int64_t i = begin * inner; i < end * inner; ++i) {
-                T* const column = out.as<T>() + i / inner * size + i % inner;
+        parallelRanges(total, 10 * total, 64, [&](std::int64_t begin, std::int64_t end) {
+            exponentials(logarithms + begin, to + begin, end - begin);
+        });
+        parallelRanges(targets.count(), 2 * total, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                T* const column = to + i / inner * classes * inner + i % inner;
                 const auto target = targets[i];
                 const double factor = target ? scale * targets.weightOf(*target) : 0;
                 const auto share = static_cast<T>(factor * static_cast<double>(gradient[isEach ? i : 0]));
