@@ -153,6 +153,8 @@ private:
                                call.source,
                                call.target,
                                call.count};
+        // The listener looks a few times a second: a rank that is killed early must have a last step.
+        m_hasToldStep = m_hasToldStep || tellStep();
         check(m_table.start(&plain));
         m_callSince = steadyNs();
         m_callLabel = call.label.empty() ? std::string(name(call.kind)) : call.label;
@@ -327,6 +329,7 @@ private:
     // Used by the world's thread only.
     bool m_isOpen = false;
     bool m_isLeaving = false;
+    bool m_hasToldStep = false;
     bool m_isTold = false; ///< the other ranks know that the world has ended
     std::int64_t m_retold = 0;
     std::uint64_t m_calls = 0;

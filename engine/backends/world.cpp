@@ -253,6 +253,14 @@ RankActivity World::activity() const {
     return m_activity ? m_activity() : RankActivity{};
 }
 
+bool World::tellStep() {
+    const std::scoped_lock lock(m_activityMutex);
+    const RankActivity now = m_listener && m_activity ? m_activity() : RankActivity{};
+    if (now.node.empty()) return false;
+    m_listener->active(now);
+    return true;
+}
+
 void World::tellListener() {
     std::string why;
     {

@@ -161,6 +161,8 @@ protected:
     /// Must be called first in the destructor of each derived class.
     void stopThread() noexcept;
     RankActivity activity() const;
+    /// Tells the listener which step this rank is in. False if it is in none.
+    bool tellStep();
     /// Tells the listener what this rank does. Aborts if another process has ended the world.
     void tellListener();
     [[noreturn]] void throwAborted() const;
