@@ -67,9 +67,15 @@ void RunController::stop() {
     if (m_isFollowing) return leaveRequested();
     if (!m_isPreparing) return m_executor.cancel();
     m_preparer.drop();
-    m_sentence = tr("Run %1 cancelled before it started").arg(m_number);
-    log(Severity::note, m_sentence);
-    m_isPreparing = m_state.running = false;
+    endUnstarted(Severity::note, tr("Run %1 cancelled before it started").arg(m_number));
+}
+
+/// The results of the last run stay.
+void RunController::endUnstarted(Severity severity, const QString& sentence) {
+    m_isPreparing = m_isFollowing = m_state.running = false;
+    m_awaited.reset();
+    m_sentence = sentence;
+    log(severity, m_sentence);
     Q_EMIT frame();
     Q_EMIT finished();
 }
@@ -150,6 +156,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
         log(Severity::warning, tr("Nodes with unknown ops (placeholders) and their consumers do not run."));
     options.breakpoints = breakpointsOf(m_document.graph()); // some may have changed since the preparation
     m_isPreparing = false;
+    forgetLastRun();
     m_figures = std::make_shared<RunFigures>(prepared.plan);
     m_snapshot = std::move(graph);
     m_diagnostics = prepared.analysis.diagnostics;
@@ -158,18 +165,6 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
     m_againPlan = std::move(prepared.again);
     m_updated = std::move(prepared.updated);
     if (prepared.copiesUpdated) options.lastStateOf = m_updated;
-    m_result.reset();
-    m_measured.reset();
-    m_overlay.reset();
-    m_host.clear();
-    m_ranks.clear();
-    m_stop.reset();
-    m_state.stop.reset();
-    m_isAgain = false;
-    // Frees the memory of the last run's tensors for this one.
-    m_tensors.clear();
-    m_lastCopy.reset();
-    m_probes.clear();
     for (const auto& [probe, output] : probedOutputs()) options.watched.push_back(output);
     assignEdges(*prepared.plan, prepared.analysis);
     m_state.nodes.clear();
@@ -184,9 +179,7 @@ void RunController::launch(Graph graph, PreparedRun prepared, RunOptions options
         m_continuous
             ? tr("Run %1 started: %2, until you stop it").arg(m_number).arg(steps)
             : tr("Run %1 started: %2, %3").arg(m_number).arg(steps, iterationsText(options.iterations)));
-    if (m_ranWithTf32)
-        log(Severity::note,
-            tr("TF32 allowed: real GPUs may round the inputs of f32 matmul and convolution."));
+    noteTf32();
     Q_EMIT started();
     if (!launchOn(prepared.plan, options)) return;
     m_timer.start();
@@ -206,11 +199,7 @@ bool RunController::launchOn(const std::shared_ptr<const Plan>& plan, const RunO
 }
 
 void RunController::giveUp(const QString& sentence) {
-    m_isPreparing = m_state.running = false;
-    m_sentence = tr("Run %1 could not start: %2").arg(m_number).arg(sentence);
-    log(Severity::error, m_sentence);
-    Q_EMIT frame();
-    Q_EMIT finished();
+    endUnstarted(Severity::error, tr("Run %1 could not start: %2").arg(m_number).arg(sentence));
     Q_EMIT refused(m_sentence);
 }
 
@@ -367,14 +356,25 @@ void RunController::finish(RunResult result) {
     showErrors(result);
     m_done = result.iterations;
     m_sentence = endSentence(result);
-    const bool failed = result.status == RunStatus::failed;
     m_result = std::move(result);
     m_date = dateNow();
     updateEdges();
     readProbes([this](PortRef output) { return tensor(output); });
-    log(failed ? Severity::error : Severity::note, m_sentence);
+    logEnd();
+}
+
+void RunController::noteTf32() {
+    if (m_ranWithTf32)
+        log(Severity::note,
+            tr("TF32 allowed: real GPUs may round the inputs of f32 matmul and convolution."));
+}
+
+/// How the run ended, and the scalars at Probes.
+void RunController::logEnd() {
+    log(m_result->status == RunStatus::failed ? Severity::error : Severity::note, m_sentence);
     for (const ProbeValue& probe : m_probes)
-        log(Severity::note, QStringLiteral("%1 = %2").arg(toQt(probe.name), compact(probe.value)));
+        if (probe.elements == 1)
+            log(Severity::note, QStringLiteral("%1 = %2").arg(toQt(probe.name), compact(probe.value)));
 }
 
 void RunController::forget() {
@@ -397,23 +397,32 @@ void RunController::forget() {
 }
 
 void RunController::forgetResults() {
+    forgetLastRun();
     m_state = {};
     m_figures.reset();
     m_edges.clear();
+    m_awaited.reset();
+    m_isPreparing = m_isFollowing = false;
+    m_sentence.clear();
+    m_done = m_total = 0;
+}
+
+/// What a new run replaces, except its figures. Frees the memory of its tensors for the new run.
+void RunController::forgetLastRun() {
     m_result.reset();
     m_measured.reset();
     m_overlay.reset();
     m_stop.reset();
+    m_state.stop.reset();
     m_leanPlan.reset();
     m_againPlan.reset();
-    m_isPreparing = m_isAgain = m_isFollowing = false;
+    m_isAgain = false;
+    m_inputs.clear();
     m_tensors.clear();
     m_probes.clear();
     m_lastCopy.reset();
-    m_sentence.clear();
     m_host.clear();
     m_ranks.clear();
-    m_done = m_total = 0;
 }
 
 /// Before a run, every edge that crosses lanes has a price from the profiles of its devices. A run's figures

@@ -42,21 +42,31 @@ public:
     bool timesEachOp() const noexcept { return m_timesEachOp; }
     /// Whether the document's graph can run. Otherwise it is refused().
     bool mayStart();
+    /// Announces a run on another machine, of the document's graph as it is now. isRunning() until
+    /// endFollowing(). The results of the last run stay until follow() or, if the run ends before that, for
+    /// good. `total`: as total(). Does nothing while a run is active.
+    void awaitRun(const QString& host, const QString& sentence, std::int64_t total);
     /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
     /// endFollowing(). May be called again with a longer plan, after which all records are added again.
-    /// `host`: the machine that runs the document's graph as it is at the first call; empty: the document is
-    /// made from the other program. `total`: as total().
-    void follow(std::shared_ptr<const Plan> plan, const QString& sentence, const QString& host = {},
-                std::int64_t total = 0);
+    /// Without awaitRun() before it, the document is made from the other program. `total`: as total().
+    void follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total = 0);
     /// New records of the other program, and its completed iterations.
     void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence);
-    /// The figures stay. A result without states is one in which all steps are done. Without a sentence,
-    /// sentence() tells of the result as after a run of this program.
+    /// The figures stay. If the result has no states, all steps of a finished run are done, and those of
+    /// another run have the states of their last records. Without a sentence, sentence() tells of the result
+    /// as after a run of this program.
     void endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes = {});
     bool isFollowing() const noexcept { return m_isFollowing; }
+    /// Whether a run was announced by awaitRun() and its plan is not known yet.
+    bool isAwaiting() const noexcept { return m_awaited.has_value(); }
+    /// The other machine of the followed run; empty: no such run.
+    QString followedHost() const { return m_awaited ? m_awaited->host : m_isFollowing ? m_host : QString(); }
+    /// Ends following a run on another machine, which goes on: detachRequested(). No effect while
+    /// isAwaiting(), because the run may not have started there.
+    void detach();
     /// A remark on the followed run, for the log.
     void say(const QString& sentence) { log(Severity::note, sentence); }
-    /// The other machine of the current or last run; empty: this one.
+    /// The other machine of the run whose results are shown; empty: this one.
     const QString& host() const noexcept { return m_host; }
     /// "measured", or "measured on HOST".
     QString measuredText() const;
@@ -125,11 +135,12 @@ public:
 Q_SIGNALS:
     void preparing(); ///< isRunning(); results are still those of the previous run
     void started();
-    void frame();          ///< state and figures were updated
-    void finished();       ///< after the last frame()
-    void stopped();        ///< at a breakpoint; after a frame()
-    void resumed();        ///< from a breakpoint
-    void leaveRequested(); ///< the user stopped following the other program
+    void frame();           ///< state and figures were updated
+    void finished();        ///< after the last frame()
+    void stopped();         ///< at a breakpoint; after a frame()
+    void resumed();         ///< from a breakpoint
+    void leaveRequested();  ///< the user stopped following the other program
+    void detachRequested(); ///< the user leaves the run on the other machine running
     void refused(const QString& sentence);
     void stateChanged(); ///< outside a run: results out of date, predictions
     void logged(twb::Severity severity, const QString& sentence);
@@ -140,6 +151,7 @@ private:
     bool launchOn(const std::shared_ptr<const Plan>& plan, const RunOptions& options);
     void afterExecutor(std::function<void()> go);
     void giveUp(const QString& sentence);
+    void endUnstarted(Severity severity, const QString& sentence);
     bool startAgain();
     void takeTensors(const RunResult& result, bool again);
     void assignEdges(const Plan& plan, const Analysis& analysis);
@@ -152,17 +164,27 @@ private:
     void updateEdges();
     void finish(RunResult result);
     void showErrors(const RunResult& result);
+    void noteTf32();
+    void logEnd();
     QString endSentence(const RunResult& result) const;
     std::vector<std::pair<const Node*, PortRef>> probedOutputs() const;
     void readProbes(const std::function<std::optional<Tensor>(PortRef)>& valueOf);
     void forget();
     void forgetResults();
+    void forgetLastRun();
     void predict();
     void predict(const Delta& delta, const Revised& revised);
     void predictInto(const NodeFacts& facts);
     void documentChanged(const Delta& delta);
     void log(Severity severity, const QString& sentence) { Q_EMIT logged(severity, sentence); }
 
+    /// A run on another machine, or of another program, whose plan is not known yet.
+    struct AwaitedRun {
+        QString host;
+        Graph graph;
+        std::vector<Diagnostic> diagnostics;
+        bool allowsTf32 = false;
+    };
     struct KeptTensor {
         PortRef output;
         Tensor tensor;
@@ -187,6 +209,7 @@ private:
     bool m_isFollowing = false; ///< the run is another program's
     bool m_isAgain = false;     ///< the measurement is over; one more iteration computes tensors again
     bool m_edited = false;      ///< since the snapshot of the run
+    std::optional<AwaitedRun> m_awaited;
     std::optional<OverlaidProfile> m_overlay;
     std::optional<RunStop> m_stop;
     std::optional<RunResult> m_measured;

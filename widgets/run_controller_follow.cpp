@@ -10,35 +10,55 @@
 // Figures of another program: of its run as it goes on, here or on another machine, or of its profile.
 
 namespace twb {
+namespace {
 
-void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence, const QString& host,
-                           std::int64_t total) {
-    const bool isFirst = !m_isFollowing;
-    if (isFirst) {
-        if (isRunning()) return;
-        m_isFollowing = m_state.running = m_continuous = true;
-        m_done = 0;
-        m_host = host;
-        ++m_number;
-        m_tensors.clear();
-        m_lastCopy.reset();
-        m_probes.clear();
-        m_inputs.clear();
-        m_result.reset();
-        m_measured.reset();
-        m_overlay.reset();
-        m_ranks.clear();
-        m_ranWithTf32 = !host.isEmpty() && m_allowsTf32;
-        log(Severity::note, sentence);
-        Q_EMIT preparing();
+/// Whether the steps of a trace belong to nodes of the graph. A run on several ranks adds nodes to a graph
+/// with training.
+bool isOfGraph(const Graph& graph, const RunTrace& trace) {
+    bool hasNode = false;
+    for (const Step& step : trace.plan->steps) {
+        const Node* node = graph.find(step.node);
+        if (!node || !step.members.empty() || step.transfer != kNone) continue;
+        if (node->name != step.label) return false;
+        hasNode = true;
     }
+    return hasNode;
+}
+
+} // namespace
+
+void RunController::awaitRun(const QString& host, const QString& sentence, std::int64_t total) {
+    if (isRunning()) return;
+    m_isFollowing = m_state.running = m_continuous = true;
+    m_edited = false;
+    m_done = 0;
     m_total = total;
-    m_figures = std::make_shared<RunFigures>(std::move(plan));
-    if (isFirst || host.isEmpty()) {
+    ++m_number;
+    m_sentence = sentence;
+    m_awaited = AwaitedRun{host, m_document.graph(), m_document.analysis().diagnostics,
+                           !host.isEmpty() && m_allowsTf32};
+    log(Severity::note, sentence);
+    Q_EMIT preparing();
+}
+
+void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total) {
+    if (!m_isFollowing) awaitRun({}, sentence, total);
+    if (!m_isFollowing) return; // a run of this program is active
+    if (m_awaited) {
+        AwaitedRun awaited = *std::exchange(m_awaited, std::nullopt);
+        forgetLastRun();
+        m_host = std::move(awaited.host);
+        m_snapshot = std::move(awaited.graph);
+        m_diagnostics = std::move(awaited.diagnostics);
+        m_ranWithTf32 = awaited.allowsTf32;
+        noteTf32();
+    } else if (m_host.isEmpty()) { // the document has grown with the plan
         m_snapshot = m_document.graph();
         m_diagnostics = m_document.analysis().diagnostics;
         m_edited = false;
     }
+    m_total = total;
+    m_figures = std::make_shared<RunFigures>(std::move(plan));
     assignEdges(m_figures->plan(), m_document.analysis());
     m_state.nodes.clear();
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
@@ -49,9 +69,13 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
     Q_EMIT started();
 }
 
+void RunController::detach() {
+    if (m_isFollowing && !m_awaited && !m_host.isEmpty()) Q_EMIT detachRequested();
+}
+
 void RunController::addFollowed(std::span<const StepRecord> records, std::int64_t done,
                                 const QString& sentence) {
-    if (!m_isFollowing) return;
+    if (!m_isFollowing || m_awaited) return;
     m_done = done;
     m_sentence = sentence;
     m_figures->add(records);
@@ -62,14 +86,19 @@ void RunController::addFollowed(std::span<const StepRecord> records, std::int64_
 
 void RunController::endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes) {
     if (!m_isFollowing) return;
+    if (m_awaited)
+        return endUnstarted(result.status == RunStatus::failed ? Severity::error : Severity::note,
+                            sentence.isEmpty() ? tr("Run %1 cancelled before it started").arg(m_number)
+                                               : sentence);
     m_isFollowing = m_state.running = false;
     m_figures->finish();
     updateNodes(true);
     updateEdges();
     result.iterations = m_done;
-    if (result.states.empty()) result.states.assign(m_figures->plan().steps.size(), StepState::done);
+    if (result.states.empty())
+        for (const StepTimes::Row& row : m_figures->steps().rows())
+            result.states.push_back(result.status == RunStatus::finished ? StepState::done : row.state);
     showErrors(result);
-    const bool failed = result.status == RunStatus::failed;
     m_result = std::move(result);
     m_probes = std::move(probes);
     for (const ProbeValue& probe : m_probes)
@@ -77,7 +106,7 @@ void RunController::endFollowing(RunResult result, const QString& sentence, std:
             m_state.nodes[node->id].value = compact(probe.value);
     m_date = dateNow();
     m_sentence = sentence.isEmpty() ? endSentence(*m_result) : sentence;
-    log(failed ? Severity::error : Severity::note, m_sentence);
+    logEnd();
     Q_EMIT frame();
     Q_EMIT finished();
 }
@@ -107,6 +136,11 @@ void RunController::show(RunTrace trace, const QString& file) {
     follow(trace.plan, tr("Trace %1").arg(name));
     m_figures = std::make_shared<RunFigures>(trace.plan, trace.ownSteps);
     m_ranks = std::move(trace.ranks);
+    if (!isOfGraph(m_snapshot, trace)) {
+        m_state.stale = true;
+        log(Severity::warning,
+            tr("%1 does not belong to this graph: open the project that was run.").arg(name));
+    }
     RunResult result;
     std::int64_t start = std::numeric_limits<std::int64_t>::max();
     for (const StepRecord& record : trace.records) {

@@ -9,11 +9,10 @@
 #include "widgets/run_controller.h"
 #include "widgets/text.h"
 
-#include <QDir>
 #include <QFileInfo>
 #include <QTemporaryDir>
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <filesystem>
@@ -29,6 +28,11 @@ constexpr int kEventsMs = 33;
 std::shared_ptr<const QTemporaryDir> snapshotOf(const Document& document, std::string& file) {
     namespace fs = std::filesystem;
     auto folder = std::make_shared<const QTemporaryDir>();
+    if (!folder->isValid()) // its path is empty, so the project would be written to the current folder
+        throw Error(ErrorCode::io, RunThere::tr("Cannot create a temporary folder for the project: %1. Free "
+                                                "some disk space, or make the folder writable.")
+                                       .arg(folder->errorString())
+                                       .toStdString());
     const fs::path to = folder->path().toStdString();
     QString name = QFileInfo(document.path()).fileName();
     if (name.isEmpty()) name = QStringLiteral("graph.twb");
@@ -53,6 +57,17 @@ QString lastMessage(const std::string& messages) {
     return lines.isEmpty() ? QString() : lines.last();
 }
 
+/// Of a run that has ended.
+QString messageOf(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const LostConnection&) {
+        return RunThere::tr("the connection was lost");
+    } catch (const std::exception& other) {
+        return toQt(other.what());
+    }
+}
+
 } // namespace
 
 /// Between the thread that talks to the other machine and the window.
@@ -66,13 +81,14 @@ public:
         std::vector<std::string> remarks;
         std::vector<StepRecord> records;
         std::shared_ptr<const Plan> plan;
+        std::int64_t iterations = 0; ///< of the whole run
         std::int64_t done = 0;
         bool hasEnded = false;
     };
     News take() {
         const std::lock_guard lock(m_mutex);
-        return {std::exchange(m_remarks, {}), m_streamed.takeRecords(), m_streamed.plan(), m_streamed.done(),
-                m_hasEnded};
+        return {std::exchange(m_remarks, {}), m_streamed.takeRecords(), m_streamed.plan(),
+                m_streamed.iterations(),      m_streamed.done(),        m_hasEnded};
     }
 
     void ask(RemoteWish wish) {
@@ -138,6 +154,7 @@ RunThere::RunThere(Document& document, RunController& runs, QObject* parent)
     connect(&m_runs, &RunController::leaveRequested, this, [this] {
         if (isActive()) m_shared->ask(RemoteWish::stop);
     });
+    connect(&m_runs, &RunController::detachRequested, this, &RunThere::detach);
     connect(&m_document, &Document::reset, this, &RunThere::leave);
 }
 
@@ -151,6 +168,16 @@ void RunThere::leave() {
     m_shared.reset();
 }
 
+void RunThere::detach() {
+    if (!isActive()) return;
+    const QString host = m_shared->host;
+    leave();
+    RunResult result;
+    result.status = RunStatus::cancelled;
+    m_runs.endFollowing(std::move(result),
+                        tr("Left run %1 running on %2").arg(QString::number(m_runs.runNumber()), host));
+}
+
 void RunThere::start(const QString& on, const QString& program, std::int64_t iterations) {
     if (m_runs.isRunning() || !m_runs.mayStart()) return;
     auto shared = std::make_shared<Shared>();
@@ -162,12 +189,10 @@ void RunThere::start(const QString& on, const QString& program, std::int64_t ite
     shared->run.arguments = {"--iterations", std::to_string(iterations)};
     if (m_runs.allowsTf32()) shared->run.arguments.emplace_back("--allow-tf32");
     if (m_runs.timesEachOp()) shared->run.arguments.emplace_back("--no-fusion");
-    auto nothingYet = std::make_shared<Plan>();
-    nothingYet->devices = m_document.devices();
     m_hasPlan = false;
     m_shared = std::move(shared);
-    m_runs.follow(std::move(nothingYet), tr("Copying %1 to %2").arg(m_document.title(), m_shared->host),
-                  m_shared->host, iterations);
+    m_runs.awaitRun(m_shared->host, tr("Copying %1 to %2").arg(m_document.title(), m_shared->host),
+                    iterations);
     m_thread = std::thread([shared = m_shared] { shared->work(); });
     m_timer.start();
 }
@@ -182,7 +207,7 @@ void RunThere::take() {
     };
     if (news.plan && !m_hasPlan) {
         m_hasPlan = true;
-        m_runs.follow(news.plan, sentence(), host, m_shared->streamed().iterations());
+        m_runs.follow(news.plan, sentence(), news.iterations);
     }
     if (!news.records.empty() || (m_hasPlan && news.done != m_runs.done()))
         m_runs.addFollowed(news.records, news.done, sentence());
@@ -196,8 +221,14 @@ void RunThere::finish() {
     if (const std::uint64_t leftOut = shared->streamed().leftOut())
         m_runs.say(tr("%1 times of single steps were left out, because the run took long")
                        .arg(grouped(qint64(leftOut))));
-    if (const std::optional<RunResult>& result = shared->streamed().result(); result && !shared->error())
+    if (const std::optional<RunResult>& result = shared->streamed().result()) {
+        // The run has ended, so a later failure to tidy up does not change its result.
+        if (shared->error())
+            m_runs.say(
+                tr("Run %1 has ended, but %2 may still have its files: %3")
+                    .arg(QString::number(m_runs.runNumber()), shared->host, messageOf(shared->error())));
         return m_runs.endFollowing(*result, {}, shared->streamed().probes());
+    }
     // There is no result: the reason is an error of the connection, or what the program there said.
     RunResult result;
     result.status = RunStatus::failed;

@@ -15,7 +15,7 @@ class RunController;
 
 /// Runs the document's graph on another machine, as `twb run --on` does, and shows it as it goes on: the
 /// ledger, the plots and the timeline have the times that were measured there. If the connection is lost, or
-/// the window is closed, the run goes on; the same start continues with it.
+/// the user leaves it running (RunController::detach), the run goes on; the same start continues with it.
 class RunThere : public QObject {
     Q_OBJECT
 
@@ -38,6 +38,7 @@ private:
     void take();
     void finish();
     void leave();
+    void detach();
 
     Document& m_document;
     RunController& m_runs;

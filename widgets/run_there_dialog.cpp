@@ -30,7 +30,7 @@ RunThereDialog::RunThereDialog(QWidget* parent)
     m_machine->setAccessibleName(tr("Machine"));
     m_machine->lineEdit()->setPlaceholderText(tr("HOST or HOST:FOLDER, as ssh knows it"));
     m_program->setObjectName(QStringLiteral("program"));
-    m_program->setAccessibleName(tr("Program there"));
+    m_program->setAccessibleName(tr("twb on that machine"));
     m_program->setPlaceholderText(tr("twb, found by its PATH"));
     m_program->setText(settings::machineProgram());
 
@@ -38,7 +38,7 @@ RunThereDialog::RunThereDialog(QWidget* parent)
     form->setHorizontalSpacing(12);
     form->setVerticalSpacing(8);
     form->addRow(tr("Machine"), m_machine);
-    form->addRow(tr("Program there"), m_program);
+    form->addRow(tr("twb on that machine"), m_program);
     QLabel* help = makeLabel(tr("Copies the project and its data there by ssh, runs it with the twb of that "
                                 "machine, and shows the "
                                 "times that are measured there. Both machines need the same version."),
@@ -61,17 +61,19 @@ RunThereDialog::RunThereDialog(QWidget* parent)
     refresh();
 }
 
-QString RunThereDialog::place() const {
-    const QString machine = m_machine->currentText().trimmed();
-    return machine.startsWith(kScheme) ? machine : kScheme + machine;
+QString RunThereDialog::machine() const {
+    const QString typed = m_machine->currentText().trimmed();
+    return typed.startsWith(kScheme) ? typed.mid(kScheme.size()) : typed;
 }
+
+QString RunThereDialog::place() const { return kScheme + machine(); }
 
 QString RunThereDialog::program() const { return m_program->text().trimmed(); }
 
-void RunThereDialog::refresh() { m_buttons->button(QDialogButtonBox::Ok)->setEnabled(place() != kScheme); }
+void RunThereDialog::refresh() { m_buttons->button(QDialogButtonBox::Ok)->setEnabled(!machine().isEmpty()); }
 
 void RunThereDialog::choose() {
-    settings::rememberMachine(place().mid(kScheme.size()));
+    settings::rememberMachine(machine());
     settings::setMachineProgram(program());
     accept();
 }

@@ -14,6 +14,8 @@ class RunThereDialog : public QDialog {
 
 public:
     explicit RunThereDialog(QWidget* parent);
+    /// "HOST" or "HOST:PATH".
+    QString machine() const;
     /// "ssh:HOST" or "ssh:HOST:PATH".
     QString place() const;
     /// The `twb` of that machine; empty: found by its PATH.

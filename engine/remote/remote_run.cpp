@@ -390,7 +390,11 @@ private:
             switch (m_observer.wish(isOpen ? 0 : kWaitMs)) {
             case RemoteWish::stop:
                 // The shell of a background process ignores SIGINT; the run does not.
-                remote(fmt::format("kill -INT -$(cat {}/pid)", shellWord(m_folder)));
+                try {
+                    remote(fmt::format("kill -INT -$(cat {}/pid)", shellWord(m_folder)));
+                } catch (const Error&) {
+                    throw LostConnection(m_place.host); // the run was not stopped
+                }
                 break;
             case RemoteWish::leave:
                 throw Error(ErrorCode::cancelled,

@@ -141,6 +141,7 @@ public:
         write(ssh, QStringLiteral("#!/bin/sh\n"
                                   "while [ \"${1#-}\" != \"$1\" ]; do [ \"$1\" = -o ] && shift; shift; done\n"
                                   "host=$1; shift\n"
+                                  "[ \"$host\" = slow ] && exec sleep 100\n"
                                   "[ \"$host\" = there ] || exit 255\n"
                                   "echo $$ >> %1\n"
                                   "sh -c \"$*\"\n")

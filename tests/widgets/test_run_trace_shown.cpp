@@ -114,6 +114,7 @@ private Q_SLOTS:
                 break;
             }
         QVERIFY(window.document().selection().nodes.contains(job.work));
+        QVERIFY(!runs.state().stale);
         // The next run is a run of this machine.
         QTest::mouseClick(find<QPushButton>(window, "run"), Qt::LeftButton);
         QVERIFY(waitForRun(window));
@@ -141,6 +142,20 @@ private Q_SLOTS:
         QVERIFY(file.answered() && review.answered());
         QCOMPARE(rows, (QStringList{QStringLiteral("rank 0|0.005 ms|0.003 ms|0.002 ms|20|"),
                                     QStringLiteral("rank 1|0.005 ms|0.005 ms|0 ms|20|slowest")}));
+    }
+
+    void aTraceOfAnotherGraphIsOutOfDate() {
+        const Job job;
+        const QTemporaryDir folder;
+        const QString path = job.write(folder);
+        GraphMaker other;
+        other.node("Probe", "seen", "cpu", {}, {other.node("Zeros", "zeros", "cpu")});
+        WindowHand hand(other.graph());
+        FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered());
+        QVERIFY(hand.window->runs().state().stale);
+        QVERIFY(!find<TimelinePanel>(*hand.window, "timeline")->model().empty());
     }
 
     void anotherFileIsRefused() {

@@ -10,8 +10,10 @@ namespace twb {
 RunThereActions::RunThereActions(Document& document, RunController& runs, RunBar& bar, GraphEditor& editor,
                                  QWidget& window)
     : m_runs(runs), m_bar(bar), m_editor(editor), m_window(window), m_there(document, runs) {
-    connect(&m_there, &RunThere::failed, this,
-            [this](const QString& title, const QString& sentence) { m_editor.showError(title, sentence); });
+    connect(&m_there, &RunThere::failed, this, [this](const QString& title, const QString& sentence) {
+        m_editor.say(QStringLiteral("%1: %2").arg(title, sentence), Severity::error);
+        m_editor.showError(title, sentence);
+    });
     connect(&m_bar, &RunBar::thereRequested, this, &RunThereActions::choose);
 }
 
@@ -24,10 +26,13 @@ void RunThereActions::fill(QMenu& menu) {
 }
 
 void RunThereActions::choose() {
-    if (m_runs.isRunning()) return;
+    if (m_runs.isRunning())
+        return m_editor.showError(
+            tr("Run in progress"),
+            tr("Stop run %1 before you run the graph on another machine.").arg(m_runs.runNumber()));
     RunThereDialog dialog(&m_window);
     if (dialog.exec() != QDialog::Accepted) return;
-    m_editor.attempt(tr("Cannot run there"),
+    m_editor.attempt(tr("Cannot run on %1").arg(dialog.machine()),
                      [&] { m_there.start(dialog.place(), dialog.program(), m_bar.iterations()); });
 }
 

@@ -14,6 +14,8 @@
 #include <QFileDialog>
 #include <QFileInfo>
 
+#include <cmath>
+
 namespace twb {
 
 TraceActions::TraceActions(Document& document, RunController& runs, BottomPanel& bottom, GraphEditor& editor,
@@ -22,7 +24,7 @@ TraceActions::TraceActions(Document& document, RunController& runs, BottomPanel&
 
 void TraceActions::fill(QMenu& menu) {
     menu.setToolTipsVisible(true);
-    m_open = addAction(menu, tr("Open &trace…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+T")),
+    m_open = addAction(menu, tr("Ope&n trace…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+T")),
                        [this] { choose(); });
     m_open->setToolTip(
         tr("Shows a trace of twb run --trace in the timeline, with a track for each stream of each rank."));
@@ -74,7 +76,7 @@ void TraceActions::showRanks() {
         const RankPace& rank = ranks[i];
         content.rows.push_back(
             {tr("rank %1").arg(i), ms(rank.iterationNs), ms(rank.ownNs()), ms(rank.waitNs),
-             rank.samplesPerSecond > 0 ? grouped(qint64(rank.samplesPerSecond + 0.5)) : QStringLiteral("–"),
+             rank.samplesPerSecond > 0 ? grouped(std::llround(rank.samplesPerSecond)) : QStringLiteral("–"),
              int(i) == slowest ? content.alarm : QString()});
     }
     content.remark =

@@ -164,9 +164,29 @@ PlotValues TransferPlot::values() const {
     out.title = accessibleName() + QStringLiteral(": ") + unitText();
     if (!m_series) return out;
     out.columns = {{"iteration", tr("iteration")}};
+    const auto unitKey = [this]() -> std::string {
+        switch (m_unit) {
+        case Unit::milliseconds:
+            return "_ms";
+        case Unit::rate:
+            return "_gb_per_s";
+        case Unit::throughput:
+            return "_bytes_per_s";
+        case Unit::share:
+            return "_percent";
+        case Unit::total:
+            return "_cumulative_ms";
+        }
+        return {};
+    }();
+    const QString unit = unitText().section(QStringLiteral(" · "), 0, 0);
     std::vector<std::vector<double>> curves;
     for (const LegendEntry& entry : legendEntries()) {
-        out.columns.push_back({entry.name.toStdString(), entry.name});
+        // Each column says it, because the CSV has no title.
+        out.columns.push_back(
+            {entry.name.toStdString() + unitKey + (entry.modelled ? "_modelled" : "_measured"),
+             QStringLiteral("%1, %2, %3")
+                 .arg(entry.name, unit, entry.modelled ? tr("modelled") : tr("measured"))});
         curves.push_back(valuesOf(entry.row));
     }
     out.rows = curves.empty() ? 0 : int(points());
@@ -453,7 +473,9 @@ void TransferPlot::updateReadout(QPointF at) {
     // Short lines, so that the box covers little of a small plot.
     QString text = m_curves[row].row.name + QLatin1Char('\n') + when + QLatin1Char('\n') +
                    localized(formatMs(double(point.slowestNs))) + dot +
-                   (m_curves[row].row.figures.modelled ? tr("modelled") : tr("measured")) +
+                   (m_curves[row].row.figures.modelled ? tr("modelled")
+                    : m_host.isEmpty()                 ? tr("measured")
+                                                       : tr("measured on %1").arg(m_host)) +
                    QLatin1Char('\n') + localized(formatBytes(bytes));
     if (point.slowestNs > 0) text += dot + localized(formatRate(bytes / double(point.slowestNs)));
     m_readout->show({xAxis->pixelToCoord(place.x()), yAxis->pixelToCoord(place.y())},
