@@ -40,8 +40,7 @@ void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const st
 std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what) {
     const std::string name = what.op.toStdString();
     const Composite* composite = findComposite(name);
-    const std::optional<Composite> own = composite || findOp(name) ? std::nullopt : ownModule(what.op);
-    if (own) composite = &*own;
+    if (!composite && !findOp(name)) composite = ownModule(what.op);
     if (composite) {
         const Graph before = builder.graph();
         std::vector<NodeId> pasted;

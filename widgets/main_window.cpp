@@ -85,10 +85,7 @@ MainWindow::MainWindow(std::shared_ptr<const ProfileLibrary> profiles, QWidget* 
     updateProblemCount();
     logRemarks();
     opTable(); // loads the plug-ins
-    for (const PluginProblem& problem : pluginProblems())
-        m_log->add(
-            Severity::warning,
-            tr("The plug-in %1 is left out: %2").arg(toQt(problem.file.string()), toQt(problem.sentence)));
+    logPluginProblems();
     resize(1440, 900);
     m_canvas->setFocus();
 }
@@ -131,7 +128,10 @@ void MainWindow::buildActions() {
         if (!m_learning->goToPartner(node)) m_inspector->editName();
     });
     connect(m_palette, &OpPalette::opChosen, m_adds.get(), &AddActions::addOpInView);
-    connect(m_files.get(), &FileActions::opsAdded, this, &MainWindow::reloadPalettes);
+    connect(m_files.get(), &FileActions::pluginsLoaded, this, [this] {
+        reloadPalettes();
+        logPluginProblems();
+    });
     connect(m_modules.get(), &ModuleActions::ownModulesChanged, this, &MainWindow::reloadPalettes);
     connect(m_canvas, &CanvasWidget::laneHeaderClicked, m_lanes.get(), &LaneActions::showHeaderMenu);
     connect(m_bar, &RunBar::ranksRequested, this, [this] { m_analysis->showRanks(); });
@@ -248,6 +248,8 @@ void MainWindow::connectPanels() {
     connect(m_canvas, &CanvasWidget::failed, this, sayError);
     connect(m_inspector, &Inspector::problemsRequested, this, &MainWindow::showProblems);
     connect(m_inspector, &Inspector::refused, this, sayError);
+    connect(m_inspector, &Inspector::said, this,
+            [this](const QString& sentence) { m_status->say(sentence, Severity::note); });
     connect(m_problems, &ProblemsPanel::nodeChosen, &m_canvas->navigator(), &CanvasNavigator::reveal);
     connect(m_problems, &ProblemsPanel::shown, m_inspector, &Inspector::setProblemsElsewhere);
 
@@ -330,6 +332,17 @@ void MainWindow::showStop() {
         m_canvas->navigator().reveal(edge->to.node);
     } else if (m_document.graph().find(node)) {
         m_navigation->goTo(node);
+    }
+}
+
+/// Once each.
+void MainWindow::logPluginProblems() {
+    const std::vector<PluginProblem> problems = pluginProblems();
+    for (; m_pluginProblems < problems.size(); ++m_pluginProblems) {
+        const PluginProblem& problem = problems[m_pluginProblems];
+        m_log->add(
+            Severity::warning,
+            tr("The plug-in %1 is left out: %2").arg(toQt(problem.file.string()), toQt(problem.sentence)));
     }
 }
 

@@ -114,6 +114,7 @@ private:
     void showContextMenu(const Hit& what, QPoint at);
     void editSettings(SettingsPage page);
     void readSettings();
+    void logPluginProblems();
     static void reloadPalettes();
     void simplifyGraph();
     void showManual();
@@ -125,6 +126,7 @@ private:
     Document m_document;
     RunController m_runs;
     TrainingRun m_training;
+    std::size_t m_pluginProblems = 0; ///< number of those in the log
     RunBar* m_bar = nullptr;
     OpPalette* m_palette = nullptr;
     CanvasWidget* m_canvas = nullptr;

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/project.h"
+#include "ops/plugins/project_plugins.h"
 #include "widgets/text.h"
 
 #include <QDir>
@@ -132,7 +133,11 @@ std::vector<Recovery::Left> Recovery::left() const {
     return out;
 }
 
-Graph Recovery::read(const Left& left) const { return loadProject(toPath(file(left.name, ".twb"))); }
+Graph Recovery::read(const Left& left) const {
+    // loadProject() looks for plug-ins beside the snapshot, but they are beside the project.
+    if (!left.path.isEmpty()) loadProjectPlugins(toPath(left.path));
+    return loadProject(toPath(file(left.name, ".twb")));
+}
 
 void Recovery::restore(const Left& left) {
     std::unique_ptr<QLockFile> lock = lockOf(file(left.name, ".lock"));

@@ -40,7 +40,8 @@ public:
     };
     /// Snapshots of programs that have ended, the newest first.
     std::vector<Left> left() const;
-    /// The graph of a snapshot. Throws Error as loadProject() does.
+    /// The graph of a snapshot. Loads the plug-ins of its project if the user trusts them. Throws Error as
+    /// loadProject() does.
     Graph read(const Left& left) const;
     /// Restores it into the document, with unsaved changes, and continues with its files. Throws Error as
     /// Document::open() does, with no changes.

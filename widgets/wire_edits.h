@@ -18,8 +18,8 @@ struct Splice {
     EntryPort output;
 };
 
-/// For a new entry of the palette; nothing if none of its inputs accepts the wire's dtype, or none of its outputs
-/// fits the wire's end.
+/// For a new entry of the palette; nothing if none of its inputs accepts the wire's dtype, or none of its
+/// outputs fits the wire's end.
 std::optional<Splice> spliceOf(const Analysis& analysis, const Edge& wire, const QString& entry);
 /// For a node without edges other than its parameters'; nothing for any other.
 std::optional<Splice> spliceOf(const Graph& graph, const Analysis& analysis, const Edge& wire, NodeId node);

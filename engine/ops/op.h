@@ -110,7 +110,7 @@ struct ElementFunction {
 /// An input of an op's example.
 struct ExampleInput {
     Shape shape;
-    std::vector<double> values; ///< row-major, or one for all; empty: random numbers, or 0, 1, 2 … for integers
+    std::vector<double> values; ///< row-major, or one for all; empty: random, or 0, 1, 2 … for integers
     std::optional<DType> dtype; ///< nothing: the first of f32, i64 and bool that the port accepts
 };
 

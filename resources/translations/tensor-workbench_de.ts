@@ -318,6 +318,54 @@
         <source>Proposed placements do not move this selection.</source>
         <translation>Vorgeschlagene Platzierungen verschieben diese Auswahl nicht.</translation>
     </message>
+    <message>
+        <source>What if on several &amp;ranks…</source>
+        <translation>Was wäre wenn mit mehreren &amp;Rängen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Predicts the time of an iteration on several ranks, connected by NVLink, PCIe or Ethernet.</source>
+        <translation>Sagt die Zeit einer Iteration auf mehreren Rängen voraus, die NVLink, PCIe oder Ethernet verbindet.</translation>
+    </message>
+    <message>
+        <source>1 rank, as it is</source>
+        <translation>1 Rang, wie er ist</translation>
+    </message>
+    <message>
+        <source>%1 ranks on %2</source>
+        <translation>%1 Ränge an %2</translation>
+    </message>
+    <message>
+        <source>The ranks of this graph exchange nothing. Add training, or an op of the section Ranks.</source>
+        <translation>Die Ränge dieses Graphen tauschen nichts aus. Training oder eine Op des Abschnitts Ränge hinzufügen.</translation>
+    </message>
+    <message>
+        <source>What if on several ranks</source>
+        <translation>Was wäre wenn mit mehreren Rängen</translation>
+    </message>
+    <message>
+        <source>Simulated ranks: predicted time of an iteration if each rank has the hardware of this graph and computes a batch of its own. Nothing is measured.</source>
+        <translation>Simulierte Ränge: vorhergesagte Zeit einer Iteration, wenn jeder Rang die Hardware dieses Graphen hat und einen eigenen Batch berechnet. Nichts ist gemessen.</translation>
+    </message>
+    <message>
+        <source>simulated world</source>
+        <translation>simulierte Ränge</translation>
+    </message>
+    <message>
+        <source>communication</source>
+        <translation>Kommunikation</translation>
+    </message>
+    <message>
+        <source>hidden</source>
+        <translation>verdeckt</translation>
+    </message>
+    <message>
+        <source>throughput</source>
+        <translation>Durchsatz</translation>
+    </message>
+    <message>
+        <source>Communication: time of the calls over all ranks, of an iteration in a long run. Hidden: the share of it during which some step computes. Throughput: batches in the same time, compared with one rank. The times are modelled %1. Links: %2.</source>
+        <translation>Kommunikation: Zeit der Aufrufe über alle Ränge, für eine Iteration in einem langen Lauf. Verdeckt: der Anteil davon, während dessen ein Schritt rechnet. Durchsatz: Batches in der gleichen Zeit, verglichen mit einem Rang. Die Zeiten sind modelliert %1. Verbindungen: %2.</translation>
+    </message>
 </context>
 <context>
     <name>Attribute</name>
@@ -789,19 +837,7 @@
     </message>
     <message>
         <source>Connect to an &amp;input…</source>
-        <translation>&amp;Mit Eingang verbinden …</translation>
-    </message>
-    <message>
-        <source>Select the one node whose output is to be connected.</source>
-        <translation>Den einen Knoten auswählen, dessen Ausgang verbunden werden soll.</translation>
-    </message>
-    <message>
-        <source>No input accepts the output of %1.</source>
-        <translation>Kein Eingang nimmt den Ausgang von %1 an.</translation>
-    </message>
-    <message>
-        <source>%1, instead of its wire</source>
-        <translation>%1, statt seiner Verbindung</translation>
+        <translation>&amp;Mit Eingang verbinden&#xa0;…</translation>
     </message>
     <message>
         <source>Connect to an input</source>
@@ -810,6 +846,18 @@
     <message>
         <source>Input for the output of %1</source>
         <translation>Eingang für den Ausgang von %1</translation>
+    </message>
+    <message>
+        <source>Select one node to connect its output.</source>
+        <translation>Einen Knoten auswählen, um seinen Ausgang zu verbinden.</translation>
+    </message>
+    <message>
+        <source>No other input accepts the output of %1.</source>
+        <translation>Kein anderer Eingang nimmt den Ausgang von %1 an.</translation>
+    </message>
+    <message>
+        <source>%1 (replaces its wire)</source>
+        <translation>%1 (ersetzt seine Verbindung)</translation>
     </message>
 </context>
 <context>
@@ -2585,10 +2633,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>modelled</source>
         <translation>modelliert</translation>
     </message>
-    <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
 </context>
 <context>
     <name>twb::FileActions</name>
@@ -2761,14 +2805,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Der Ordner von %1 enthält Plug-ins mit Ops.</translation>
     </message>
     <message>
-        <source>A plug-in is a program and can do all that you can do. Use it only if you trust its author. The answer is remembered for this folder.
-
-%1: %2</source>
-        <translation>Ein Plug-in ist ein Programm und darf alles, was der Benutzer darf. Nur verwenden, wenn der Autor vertrauenswürdig ist. Die Antwort gilt auch künftig für diesen Ordner.
-
-%1: %2</translation>
-    </message>
-    <message>
         <source>Use</source>
         <translation>Verwenden</translation>
     </message>
@@ -2779,6 +2815,30 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Cannot remember the answer</source>
         <translation>Antwort kann nicht gespeichert werden</translation>
+    </message>
+    <message>
+        <source>Stop run %1 on %2?</source>
+        <translation>Lauf %1 auf %2 anhalten?</translation>
+    </message>
+    <message>
+        <source>A plug-in is a program and can do all that you can do. Use it only if you trust its author. “Use” and “Do not use” are remembered for this folder.
+
+%1: %2</source>
+        <translation>Ein Plug-in ist ein Programm und darf alles, was der Benutzer darf. Nur verwenden, wenn der Autor vertrauenswürdig ist. „Verwenden“ und „Nicht verwenden“ gelten auch künftig für diesen Ordner.
+
+%1: %2</translation>
+    </message>
+    <message>
+        <source>Not now</source>
+        <translation>Jetzt nicht</translation>
+    </message>
+    <message>
+        <source>Leave it running</source>
+        <translation>Weiterlaufen lassen</translation>
+    </message>
+    <message>
+        <source>If you leave it running, %1 goes on with the run. To see its results, run the same graph on %1 again with the same number of iterations. If you stop it, its results will be lost.</source>
+        <translation>Beim Weiterlaufenlassen setzt %1 den Lauf fort. Um seine Ergebnisse zu sehen, denselben Graphen mit derselben Zahl von Iterationen noch einmal auf %1 ausführen. Beim Anhalten gehen seine Ergebnisse verloren.</translation>
     </message>
 </context>
 <context>
@@ -3053,10 +3113,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>keiner: Beide Enden sind auf einem Gerät</translation>
     </message>
     <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
-    <message>
         <source>bytes</source>
         <translation>Bytes</translation>
     </message>
@@ -3243,6 +3299,14 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Available at %1</source>
         <translation>Erhältlich unter %1</translation>
+    </message>
+    <message>
+        <source>The tensors of this run are on %1.</source>
+        <translation>Die Tensoren dieses Laufs sind auf %1.</translation>
+    </message>
+    <message>
+        <source>Select one node to see the help for its op.</source>
+        <translation>Einen Knoten auswählen, um die Hilfe zu seiner Op zu sehen.</translation>
     </message>
 </context>
 <context>
@@ -3636,10 +3700,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>modelled</source>
         <translation>modelliert</translation>
-    </message>
-    <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
     </message>
     <message>
         <source>%1: %2, %3 %4%5</source>
@@ -4451,10 +4511,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>modelliert</translation>
     </message>
     <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
-    <message>
         <source>%1, once</source>
         <translation>%1, 1×</translation>
     </message>
@@ -4472,10 +4528,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Shows the operands, attributes and names of the op, with an example.</source>
         <translation>Zeigt Operanden, Attribute und Namen der Op, mit einem Beispiel.</translation>
-    </message>
-    <message>
-        <source>Help for the op</source>
-        <translation>Hilfe zur Op</translation>
     </message>
     <message>
         <source>Adds the op with operands that fit. Drag it to put it on a lane.</source>
@@ -5096,6 +5148,14 @@ Update / Gewicht %6</translation>
         <source>Runs the graph (F5).</source>
         <translation>Führt den Graphen aus (F5).</translation>
     </message>
+    <message>
+        <source>What if on several ranks…</source>
+        <translation>Was wäre wenn mit mehreren Rängen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Run on another machine…</source>
+        <translation>Auf anderem Rechner ausführen&#xa0;…</translation>
+    </message>
 </context>
 <context>
     <name>twb::RunController</name>
@@ -5172,18 +5232,6 @@ Update / Gewicht %6</translation>
         <translation>%1 modelliert, %2 Echtzeit</translation>
     </message>
     <message>
-        <source>Run %1 finished: %2 in %3</source>
-        <translation>Lauf %1 beendet: %2 in %3</translation>
-    </message>
-    <message>
-        <source>Run %1 cancelled after %2, %3</source>
-        <translation>Lauf %1 abgebrochen nach: %2, %3</translation>
-    </message>
-    <message>
-        <source>Run %1 failed: %2</source>
-        <translation>Lauf %1 fehlgeschlagen: %2</translation>
-    </message>
-    <message>
         <source>unknown reason</source>
         <translation>Ursache unbekannt</translation>
     </message>
@@ -5226,6 +5274,147 @@ Update / Gewicht %6</translation>
     <message>
         <source>Run %1 paused %2</source>
         <translation>Lauf %1 pausiert %2</translation>
+    </message>
+    <message>
+        <source>Run %1</source>
+        <translation>Lauf %1</translation>
+    </message>
+    <message>
+        <source>Run %1 on %2</source>
+        <translation>Lauf %1 auf %2</translation>
+    </message>
+    <message>
+        <source>%1 finished: %2 in %3</source>
+        <translation>%1 beendet: %2 in %3</translation>
+    </message>
+    <message>
+        <source>%1 cancelled after %2, %3</source>
+        <translation>%1 abgebrochen nach: %2, %3</translation>
+    </message>
+    <message>
+        <source>%1 failed: %2</source>
+        <translation>%1 fehlgeschlagen: %2</translation>
+    </message>
+    <message>
+        <source>Trace %1: %2</source>
+        <translation>Trace %1: %2</translation>
+    </message>
+    <message>
+        <source>Trace %1: %2 ranks, %3</source>
+        <translation>Trace %1: %2 Ränge, %3</translation>
+    </message>
+    <message>
+        <source>Trace %1</source>
+        <translation>Trace %1</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>measured on %1</source>
+        <translation>gemessen auf %1</translation>
+    </message>
+    <message>
+        <source>%1 does not belong to this graph: open the project that was run.</source>
+        <translation>%1 gehört nicht zu diesem Graphen: das Projekt öffnen, das gelaufen ist.</translation>
+    </message>
+</context>
+<context>
+    <name>twb::RunThere</name>
+    <message>
+        <source>Copying %1 to %2</source>
+        <translation>%1 wird auf %2 kopiert</translation>
+    </message>
+    <message>
+        <source>Run %1 on %2: %3 of %4 iterations</source>
+        <translation>Lauf %1 auf %2: %3 von %4 Iterationen</translation>
+    </message>
+    <message>
+        <source>%1 times of single steps were left out, because the run took long</source>
+        <translation>%1 Zeiten einzelner Schritte wurden ausgelassen, weil der Lauf lange dauerte</translation>
+    </message>
+    <message>
+        <source>Cannot run on %1</source>
+        <translation>Lauf auf %1 nicht möglich</translation>
+    </message>
+    <message>
+        <source>The run ended without a result.</source>
+        <translation>Der Lauf endete ohne Ergebnis.</translation>
+    </message>
+    <message>
+        <source>Connection to %1 lost</source>
+        <translation>Verbindung zu %1 verloren</translation>
+    </message>
+    <message>
+        <source>The run goes on there. To follow it to its end, run the same graph on %1 again.</source>
+        <translation>Der Lauf geht dort weiter. Um ihn bis zum Ende zu verfolgen, den gleichen Graphen noch einmal auf %1 ausführen.</translation>
+    </message>
+    <message>
+        <source>Cannot create a temporary folder for the project: %1. Free some disk space, or make the folder writable.</source>
+        <translation>Für das Projekt kann kein temporärer Ordner angelegt werden: %1. Speicherplatz freigeben oder den Ordner beschreibbar machen.</translation>
+    </message>
+    <message>
+        <source>the connection was lost</source>
+        <translation>die Verbindung ist abgebrochen</translation>
+    </message>
+    <message>
+        <source>Left run %1 running on %2</source>
+        <translation>Lauf %1 läuft auf %2 weiter</translation>
+    </message>
+    <message>
+        <source>Run %1 has ended, but %2 may still have its files: %3</source>
+        <translation>Lauf %1 ist beendet, aber auf %2 liegen vielleicht noch seine Dateien: %3</translation>
+    </message>
+</context>
+<context>
+    <name>twb::RunThereActions</name>
+    <message>
+        <source>Run on &amp;another machine…</source>
+        <translation>A&amp;uf anderem Rechner ausführen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Run in progress</source>
+        <translation>Lauf aktiv</translation>
+    </message>
+    <message>
+        <source>Stop run %1 before you run the graph on another machine.</source>
+        <translation>Lauf %1 anhalten, bevor der Graph auf einem anderen Rechner ausgeführt wird.</translation>
+    </message>
+    <message>
+        <source>Cannot run on %1</source>
+        <translation>Ausführen auf %1 nicht möglich</translation>
+    </message>
+</context>
+<context>
+    <name>twb::RunThereDialog</name>
+    <message>
+        <source>Run on another machine</source>
+        <translation>Auf anderem Rechner ausführen</translation>
+    </message>
+    <message>
+        <source>Machine</source>
+        <translation>Rechner</translation>
+    </message>
+    <message>
+        <source>HOST or HOST:FOLDER, as ssh knows it</source>
+        <translation>HOST oder HOST:ORDNER, wie ssh ihn kennt</translation>
+    </message>
+    <message>
+        <source>twb, found by its PATH</source>
+        <translation>twb, aus dem dortigen PATH</translation>
+    </message>
+    <message>
+        <source>Copies the project and its data there by ssh, runs it with the twb of that machine, and shows the times that are measured there. Both machines need the same version.</source>
+        <translation>Kopiert das Projekt und seine Daten mit ssh dorthin, führt es mit dem twb jenes Rechners aus und zeigt die dort gemessenen Zeiten. Beide Rechner brauchen die gleiche Version.</translation>
+    </message>
+    <message>
+        <source>Run</source>
+        <translation>Ausführen</translation>
+    </message>
+    <message>
+        <source>twb on that machine</source>
+        <translation>twb auf diesem Rechner</translation>
     </message>
 </context>
 <context>
@@ -5621,10 +5810,6 @@ Update / Gewicht %6</translation>
         <translation>modelliert</translation>
     </message>
     <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
-    <message>
         <source>Timeline of the last iterations</source>
         <translation>Zeitachse der letzten Iterationen</translation>
     </message>
@@ -5651,6 +5836,81 @@ Update / Gewicht %6</translation>
     <message>
         <source>started after %1</source>
         <translation>gestartet nach %1</translation>
+    </message>
+</context>
+<context>
+    <name>twb::TraceActions</name>
+    <message>
+        <source>Ope&amp;n trace…</source>
+        <translation>Trac&amp;e öffnen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Shows a trace of twb run --trace in the timeline, with a track for each stream of each rank.</source>
+        <translation>Zeigt einen Trace von twb run --trace in der Zeitachse, mit einer Zeile für jeden Stream jedes Rangs.</translation>
+    </message>
+    <message>
+        <source>Ran&amp;ks…</source>
+        <translation>Rä&amp;nge&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Lists the pace of each rank of a trace, and marks the slowest one.</source>
+        <translation>Listet das Tempo jedes Rangs eines Traces auf und markiert den langsamsten.</translation>
+    </message>
+    <message>
+        <source>Open trace</source>
+        <translation>Trace öffnen</translation>
+    </message>
+    <message>
+        <source>Traces of twb run (*.json);;All files (*)</source>
+        <translation>Traces von twb run (*.json);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Cannot open the trace</source>
+        <translation>Der Trace kann nicht geöffnet werden</translation>
+    </message>
+    <message>
+        <source>Reading %1…</source>
+        <translation>%1 wird gelesen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>This trace has a single rank.</source>
+        <translation>Dieser Trace hat nur einen Rang.</translation>
+    </message>
+    <message>
+        <source>Ranks</source>
+        <translation>Ränge</translation>
+    </message>
+    <message>
+        <source>rank</source>
+        <translation>Rang</translation>
+    </message>
+    <message>
+        <source>iteration</source>
+        <translation>Iteration</translation>
+    </message>
+    <message>
+        <source>without waiting</source>
+        <translation>ohne Warten</translation>
+    </message>
+    <message>
+        <source>waiting</source>
+        <translation>Warten</translation>
+    </message>
+    <message>
+        <source>samples/s</source>
+        <translation>Samples/s</translation>
+    </message>
+    <message>
+        <source>slowest</source>
+        <translation>langsamster</translation>
+    </message>
+    <message>
+        <source>rank %1</source>
+        <translation>Rang %1</translation>
+    </message>
+    <message>
+        <source>Waiting: time of an iteration in which the rank waits for the last rank of a call. The slowest rank takes longest without waiting; the others wait for it. Samples: rows that the rank computes itself.</source>
+        <translation>Warten: Zeit einer Iteration, in der der Rang auf den letzten Rang eines Aufrufs wartet. Der langsamste Rang braucht ohne Warten am längsten; die anderen warten auf ihn. Samples: Zeilen, die der Rang selbst berechnet.</translation>
     </message>
 </context>
 <context>
@@ -6008,6 +6268,10 @@ Update / Gewicht %6</translation>
     <message>
         <source>slowest of iterations %1 to %2</source>
         <translation>langsamste der Iterationen %1 bis %2</translation>
+    </message>
+    <message>
+        <source>measured on %1</source>
+        <translation>gemessen auf %1</translation>
     </message>
 </context>
 <context>

@@ -84,10 +84,9 @@ private Q_SLOTS:
         QStringList texts;
         for (const QAction* action : menu(*window, "Help"))
             if (!action->isSeparator()) texts << action->text().remove(QLatin1Char('&'));
-        QCOMPARE(texts,
-                 (QStringList{QStringLiteral("Manual"), QStringLiteral("Help for the selected op"),
-                              QStringLiteral("Keys…"), QStringLiteral("Legend"),
-                              QStringLiteral("About Tensor Workbench")}));
+        QCOMPARE(texts, (QStringList{QStringLiteral("Manual"), QStringLiteral("Help for the selected op"),
+                                     QStringLiteral("Keys…"), QStringLiteral("Legend"),
+                                     QStringLiteral("About Tensor Workbench")}));
         QTest::keyClick(&window->canvas(), Qt::Key_F1, Qt::ShiftModifier);
         QVERIFY(find<QWidget>(*window, "legend")->isVisible());
     }

@@ -81,9 +81,12 @@ struct Keyboard {
     }
     std::size_t errors() const { return window->document().analysis().errorCount(); }
     bool run() const {
+        const int before = window->runs().runNumber();
         press(Qt::Key_F5);
-        return waitForRun(*window) && window->runs().result() &&
-               window->runs().result()->status == RunStatus::finished;
+        return QTest::qWaitFor(
+                   [&] { return window->runs().runNumber() != before && !window->runs().isRunning(); },
+                   60'000) &&
+               window->runs().result() && window->runs().result()->status == RunStatus::finished;
     }
 };
 
@@ -312,7 +315,7 @@ private Q_SLOTS:
         keys.press(Qt::Key_O, Qt::ControlModifier);
         QVERIFY(open.isSeen);
         QVERIFY(keys.node("accuracy"));
-        QVERIFY(!keys.node("relu")); // the export computed what is constant
+        QVERIFY(!keys.node("relu"));                       // the export computed what is constant
         QVERIFY(keys.window->document().path().isEmpty()); // an unsaved project
         keys.activate();
         toCanvas(keys);
@@ -367,6 +370,47 @@ private Q_SLOTS:
         keys.goTo("fc1");
         keys.press(Qt::Key_F1, Qt::AltModifier);
         QCOMPARE(QApplication::focusWidget(), find<QWidget>(*keys.window, "opHelpText"));
+    }
+
+    /// The inputs of Concat have one name, and a number each.
+    void connectsToTheChosenInput() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 600});
+        const NodeId a = addNode(builder, cpu, "Ones", "a", 16, 16);
+        const NodeId b = addNode(builder, cpu, "Ones", "b", 16, 160);
+        const NodeId source = addNode(builder, cpu, "Ones", "source", 16, 304);
+        const NodeId concat = addNode(builder, cpu, "Concat", "concat", 400, 16);
+        builder.connect({{a, 0}, {concat, 0}});
+        builder.connect({{b, 0}, {concat, 1}});
+        graph.apply(builder.take());
+        const Keyboard keys;
+        keys.window->document().setGraph(std::move(graph), {}, {});
+        toCanvas(keys);
+        keys.goTo("source");
+        QVERIFY(keys.isSelected("source"));
+        {
+            DialogKeys choice([](QDialog& dialog) {
+                auto* inputs = dialog.findChild<QComboBox*>();
+                QCOMPARE(inputs->count(), 3);
+                QCOMPARE(inputs->itemText(0), QStringLiteral("concat · inputs 3"));
+                inputs->setCurrentText(QStringLiteral("concat · inputs 2 (replaces its wire)"));
+                QTest::keyClick(inputs, Qt::Key_Return);
+            });
+            keys.press(Qt::Key_E, Qt::ControlModifier);
+            QVERIFY(choice.isSeen);
+        }
+        QCOMPARE(keys.graph().sourceOf({concat, 0}), std::optional(PortRef{a, 0}));
+        QCOMPARE(keys.graph().sourceOf({concat, 1}), std::optional(PortRef{source, 0}));
+        QVERIFY(!keys.graph().sourceOf({concat, 2}));
+        keys.activate();
+        DialogKeys again([](QDialog& dialog) {
+            auto* inputs = dialog.findChild<QComboBox*>();
+            QCOMPARE(inputs->count(), 2); // not the one that it has
+            QTest::keyClick(&dialog, Qt::Key_Escape);
+        });
+        keys.press(Qt::Key_E, Qt::ControlModifier);
+        QVERIFY(again.isSeen);
     }
 
     void connectingSaysWhatIsMissing() {

@@ -2,9 +2,11 @@
 #include "widgets/palette/op_list_model.h"
 #include "widgets/window_hand.h"
 
+#include <QAccessible>
 #include <QDropEvent>
 #include <QLabel>
 #include <QMimeData>
+#include <QScrollBar>
 #include <QToolButton>
 
 using namespace twb;
@@ -49,6 +51,9 @@ private Q_SLOTS:
              {"Shapes", "X [n, c, d…]", "<b>W</b> (weight)", "same dtype as X", "dilations", "F.conv2d",
               "as in ONNX opset 22", "versions 1, 11, 22", "differentiable"})
             QVERIFY2(text->text().contains(QString::fromUtf8(part)), qPrintable(text->text()));
+        QCOMPARE(text->focusPolicy(), Qt::StrongFocus);
+        const QString read = QAccessible::queryAccessibleInterface(text)->text(QAccessible::Name);
+        QVERIFY2(read.contains(QLatin1String("dilations")), qPrintable(read));
         // It follows the selection, and closes again.
         hand.document.select({});
         QVERIFY(!toggle->isVisible());
@@ -56,6 +61,33 @@ private Q_SLOTS:
         QVERIFY(text->isVisible());
         QTest::mouseClick(toggle, Qt::LeftButton);
         QVERIFY(!text->isVisible());
+    }
+
+    void theHelpIsScrolledIntoView() {
+        const OneConv g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.conv));
+        hand.window->resize(1000, 500);
+        QCoreApplication::processEvents();
+        hand.key(Qt::Key_F1, Qt::AltModifier);
+        QScrollBar& bar = *hand.window->findChild<Inspector*>()->verticalScrollBar();
+        bar.setValue(bar.maximum());
+        auto* toggle = find<QToolButton>(*hand.window, "opHelpToggle");
+        QVERIFY(toggle->visibleRegion().isEmpty());
+        hand.key(Qt::Key_F1, Qt::AltModifier);
+        QVERIFY(!toggle->visibleRegion().isEmpty());
+    }
+
+    void theHelpNeedsOneNode() {
+        OneConv g;
+        DeltaBuilder builder(g.graph, "more");
+        addNode(builder, g.graph.find(g.conv)->lane, "Relu", "relu", 16, 320);
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        hand.key(Qt::Key_A, Qt::ControlModifier);
+        hand.key(Qt::Key_F1, Qt::AltModifier);
+        QCOMPARE(find<QLabel>(*hand.window, "status")->text(),
+                 QStringLiteral("Select one node to see the help for its op."));
     }
 
     /// Alt+F1, Tab to the button, Space: three more nodes that run, in one undo step.

@@ -1,5 +1,8 @@
 #include "support/test_main.h"
+#include "widgets/panels/memory_bars.h"
+#include "widgets/panels/memory_stack.h"
 #include "widgets/panels/plot_table.h"
+#include "widgets/panels/transfer_plot.h"
 #include "widgets/window_hand.h"
 
 #include <QAccessible>
@@ -96,6 +99,58 @@ private Q_SLOTS:
         QVERIFY(csv.find("true") != std::string::npos); // some step is on the critical path
     }
 
+    void theTransfersSayTheirUnitAndThatTheyAreModelled() {
+        run();
+        QVERIFY(m_window->bottom().showPage(QStringLiteral("transfers")));
+        QCoreApplication::processEvents();
+        auto& plot = *find<TransferPlot>(*m_window, "transferPlot");
+        const PlotValues times = plot.values();
+        QVERIFY(times.columns.size() > 1);
+        for (std::size_t i = 1; i < times.columns.size(); ++i) {
+            QVERIFY2(times.columns[i].key.ends_with("_ms_modelled"), times.columns[i].key.c_str());
+            QVERIFY2(times.columns[i].heading.endsWith(QLatin1String(", ms, modelled")),
+                     qPrintable(times.columns[i].heading));
+        }
+        const TransferPlot::Unit unit = plot.unit();
+        plot.setUnit(TransferPlot::Unit::rate);
+        const PlotValues rates = plot.values();
+        plot.setUnit(unit);
+        QVERIFY(rates.columns[1].key.ends_with("_gb_per_s_modelled"));
+        QVERIFY(rates.columns[1].heading.endsWith(QLatin1String(", GB/s, modelled")));
+    }
+
+    void thePeakIsEmptyUntilItIsKnown() {
+        MemoryBars bars;
+        bars.setRows({{Device::cpu(), QStringLiteral("host"), 100, 0, 1000}});
+        QVERIFY(!bars.values().at(0, 3).isValid());
+        QCOMPARE(bars.values().at(0, 2).toLongLong(), 100LL);
+        bars.setRows({{Device::cpu(), QStringLiteral("host"), 100, 80, 1000}});
+        QCOMPARE(bars.values().at(0, 3).toLongLong(), 80LL);
+    }
+
+    /// A key has no translated words.
+    void theOtherBandsHaveOneKey() {
+        auto plan = std::make_shared<Plan>();
+        MemoryCourse course;
+        course.endNs = 1000;
+        for (const char* label : {"large", "small", "tiny"}) {
+            Step step;
+            step.index = std::uint32_t(plan->steps.size());
+            step.label = label;
+            course.tensors.push_back({step.index, Device::cpu(), 900U >> step.index, 0, kToTheEnd});
+            plan->steps.push_back(step);
+        }
+        course.atPeak = course.tensors;
+        MemoryStack stack;
+        stack.resize(700, 60); // room for one band and the others
+        stack.setCourse(plan, course, 0, 0);
+        const PlotValues values = stack.values();
+        QCOMPARE(values.columns.size(), std::size_t(4));
+        QCOMPARE(values.columns[2].key, std::string("large_bytes"));
+        QCOMPARE(values.columns[3].key, std::string("others_bytes"));
+        QCOMPARE(values.columns[3].heading, QStringLiteral("2 others, bytes"));
+    }
+
     void screenReadersFindCharts() {
         run();
         for (const auto& [page, object] : {std::pair{"transfers", "transferPlot"},
@@ -130,8 +185,8 @@ private Q_SLOTS:
 private:
     void run() {
         if (m_window->runs().figures()) return;
-        QTest::keyClick(m_window.get(), Qt::Key_F5);
-        QVERIFY(waitForRun(*m_window));
+        m_window->run();
+        QVERIFY(QTest::qWaitFor([&] { return m_window->runs().result().has_value(); }, 30'000));
         QVERIFY(m_window->runs().figures());
     }
     static QTableView* openTable() {

@@ -4,6 +4,7 @@
 #include "widgets/dialog_answer.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/panels/timeline_panel.h"
+#include "widgets/panels/transfer_plot.h"
 #include "widgets/settings.h"
 #include "widgets/window_hand.h"
 
@@ -11,7 +12,10 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
+#include <QScopeGuard>
 #include <QSpinBox>
+
+#include <algorithm>
 
 using namespace twb;
 using namespace twb::test;
@@ -28,6 +32,43 @@ void fillIn(QDialog& dialog, const QString& machine, const QString& program) {
     };
     type(*find<QComboBox>(dialog, "machine")->lineEdit(), machine);
     type(*find<QLineEdit>(dialog, "program"), program);
+}
+
+/// An ssh that connects by the one in the PATH, until it is closed. Open connections stay.
+class Gate {
+public:
+    Gate() {
+        QFile script(file("ssh"));
+        if (script.open(QIODevice::WriteOnly))
+            script.write(QStringLiteral("#!/bin/sh\n[ -e %1 ] && exit 255\nexec ssh \"$@\"\n")
+                             .arg(file("closed"))
+                             .toUtf8());
+        script.close();
+        script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        qputenv("TWB_SSH", file("ssh").toUtf8());
+    }
+    ~Gate() { qunsetenv("TWB_SSH"); }
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+    void close() const { QDir().mkpath(file("closed")); }
+
+private:
+    QString file(const char* name) const { return m_folder.filePath(QString::fromLatin1(name)); }
+
+    QTemporaryDir m_folder;
+};
+
+/// Collects the sentences for the log.
+std::shared_ptr<QStringList> logOf(MainWindow& window) {
+    auto log = std::make_shared<QStringList>();
+    QObject::connect(&window.runs(), &RunController::logged, &window,
+                     [log](Severity, const QString& sentence) { log->append(sentence); });
+    return log;
+}
+
+bool areAll(const RunResult& result, StepState state) {
+    return !result.states.empty() &&
+           std::all_of(result.states.begin(), result.states.end(), [&](StepState s) { return s == state; });
 }
 
 } // namespace
@@ -77,17 +118,6 @@ private:
         auto window = makeWindow();
         window->document().setGraph(maker.graph(), {}, folder);
         return window;
-    }
-    /// Waits until the run there has its own process.
-    bool isStarted() const {
-        return QTest::qWaitFor(
-            [this] {
-                for (const QString& run : m_host->runs())
-                    if (QFile::exists(m_host->folder() + QLatin1Char('/') + run + QStringLiteral("/pid")))
-                        return true;
-                return false;
-            },
-            30'000);
     }
 
 private Q_SLOTS:
@@ -165,6 +195,8 @@ private Q_SLOTS:
         const NodeId data = maker.node("File", "data", "cpu", {{"path", std::string("deep/data.npy")}});
         maker.node("Probe", "seen", "cpu", {}, {maker.node("Neg", "minus", "cpu", {}, {data})});
         const auto window = windowWith(maker, files.file(QString()));
+        window->runs().setAllowsTf32(true);
+        const auto log = logOf(*window);
         start(*window, 1);
         QVERIFY(waitForRun(*window));
         QVERIFY2(window->runs().result()->status == RunStatus::finished,
@@ -172,6 +204,9 @@ private Q_SLOTS:
         QCOMPARE(window->runs().probes().at(0).value, -4.5);
         const NodeId seen = window->document().graph().findByName("seen")->id;
         QCOMPARE(window->runs().state().nodes.at(seen).value, QStringLiteral("-4.5"));
+        // The log has what it has after a run of this machine.
+        QVERIFY(log->contains(QStringLiteral("seen = -4.5")));
+        QVERIFY(log->join(QLatin1Char('\n')).contains(QStringLiteral("TF32 allowed")));
     }
 
     void stopEndsItThere_data() { hosts(); }
@@ -187,6 +222,18 @@ private Q_SLOTS:
         QVERIFY2(status(*window).startsWith(QStringLiteral("Run 1 on there cancelled after ")),
                  qPrintable(status(*window)));
         QCOMPARE(m_host->runs(), QStringList());
+    }
+
+    void stopEndsAConnectionThatDoesNotAnswer() {
+        QVERIFY(use(false));
+        const auto window = windowWith(smallGraph());
+        start(*window, QStringLiteral("slow"), 1);
+        QVERIFY(window->runs().isRunning());
+        QVERIFY2(status(*window).startsWith(QStringLiteral("Copying ")), qPrintable(status(*window)));
+        QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
+        QVERIFY(QTest::qWaitFor([&] { return !window->runs().isRunning(); }, 5000));
+        QVERIFY2(status(*window).startsWith(QStringLiteral("Run 1 on slow cancelled after 0 iterations")),
+                 qPrintable(status(*window)));
     }
 
     void aLostConnectionNamesTheHostAndTheSameRunIsFoundAgain_data() { hosts(); }
@@ -215,12 +262,68 @@ private Q_SLOTS:
         QCOMPARE(m_host->runs(), QStringList());
     }
 
+    void aStopWithoutAConnectionSaysThatTheRunGoesOn() {
+        QVERIFY(use(false));
+        const Gate gate;
+        const auto window = windowWith(longGraph());
+        start(*window, 1'000'000);
+        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        gate.close();
+        BoxAnswer box(QMessageBox::Ok);
+        QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
+        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30'000);
+        QCOMPARE(box.text(), QStringLiteral("Connection to there lost"));
+        QVERIFY2(box.detail().contains(QStringLiteral("The run goes on there")), qPrintable(box.detail()));
+        QCOMPARE(m_host->processes().size(), std::size_t(1));
+    }
+
+    /// Once, the run was shown as one that could not start.
+    void aResultThatHasArrivedIsShownAlthoughTheConnectionFailsLater() {
+        QVERIFY(use(false));
+        const Gate gate;
+        const auto window = windowWith(longGraph());
+        const auto log = logOf(*window);
+        start(*window, 200);
+        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        gate.close();
+        BoxAnswer box(QMessageBox::Ok);
+        QVERIFY(waitForRun(*window));
+        QCOMPARE(window->runs().result()->status, RunStatus::finished);
+        QVERIFY2(status(*window).startsWith(QStringLiteral("Run 1 on there finished: 200 iterations in ")),
+                 qPrintable(status(*window)));
+        const QString all = log->join(QLatin1Char('\n'));
+        QVERIFY2(all.contains(QStringLiteral("Run 1 has ended, but there may still have its files: cannot "
+                                             "reach there by ssh")),
+                 qPrintable(all));
+        QVERIFY(!box.answered());
+    }
+
     void aClosedWindowLeavesTheRunThere() {
         QVERIFY(use(false));
-        auto window = windowWith(longGraph());
-        start(*window, 60);
-        QVERIFY(isStarted());
-        window.reset();
+        const auto window = windowWith(longGraph());
+        start(*window, 200);
+        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        QString detail;
+        QTimer presser;
+        connect(&presser, &QTimer::timeout, this, [&] {
+            auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+            if (!box) return;
+            // The number of iterations is an unsaved change, so another question comes first.
+            QAbstractButton* button = box->button(QMessageBox::Discard);
+            if (!button) button = box->button(QMessageBox::Cancel);
+            if (auto* leave = box->findChild<QPushButton*>(QStringLiteral("leaveRun"))) {
+                detail = box->informativeText();
+                button = leave;
+            }
+            QTest::mouseClick(button, Qt::LeftButton);
+        });
+        presser.start(5);
+        QVERIFY(window->close());
+        presser.stop();
+        QVERIFY2(detail.contains(QStringLiteral("run the same graph on there again")), qPrintable(detail));
+        QVERIFY(!window->runs().isRunning());
+        QCOMPARE(window->runs().sentence(), QStringLiteral("Left run 1 running on there"));
+        QCOMPARE(m_host->runs().size(), 1);
         const QString exit =
             m_host->folder() + QLatin1Char('/') + m_host->runs().first() + QStringLiteral("/exit");
         QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(exit), 60'000);
@@ -250,12 +353,98 @@ private Q_SLOTS:
         QVERIFY(!window->runs().isRunning());
     }
 
+    /// Once, the results of the last run were gone before the machine was reached.
+    void theLastResultsStayUntilTheRunHasStartedThere() {
+        QVERIFY(use(false));
+        const auto window = windowWith(smallGraph());
+        RunController& runs = window->runs();
+        find<QSpinBox>(*window, "iterations")->setValue(3);
+        QTest::mouseClick(find<QPushButton>(*window, "run"), Qt::LeftButton);
+        QVERIFY(waitForRun(*window));
+        const RunFigures* figures = runs.figures();
+        const PortRef output{window->document().graph().findByName("scaled")->id, 0};
+        QVERIFY(runs.leanPlan() && runs.tensor(output));
+        BoxAnswer box(QMessageBox::Ok);
+        start(*window, QStringLiteral("nobody"), 3);
+        QVERIFY(runs.isAwaiting());
+        QCOMPARE(runs.followedHost(), QStringLiteral("nobody"));
+        QTRY_VERIFY(box.answered());
+        QVERIFY(!runs.isRunning());
+        QVERIFY(runs.figures() == figures);
+        QCOMPARE(runs.host(), QString());
+        QVERIFY(runs.result() && runs.leanPlan() && runs.tensor(output));
+        start(*window, 3);
+        QVERIFY(waitForRun(*window));
+        QCOMPARE(runs.host(), QStringLiteral("there"));
+        QVERIFY(!runs.leanPlan() && !runs.tensor(output));
+    }
+
+    void stepsThatAnUnfinishedRunHasNotReportedAreNotDone() {
+        const auto window = windowWith(smallGraph());
+        RunController& runs = window->runs();
+        runs.run(1);
+        QVERIFY(waitForRun(*window));
+        runs.follow(runs.figures()->sharedPlan(), QStringLiteral("followed"));
+        RunResult lost;
+        lost.status = RunStatus::failed;
+        runs.endFollowing(lost, QStringLiteral("lost"));
+        QVERIFY(areAll(*runs.result(), StepState::pending));
+        runs.follow(runs.figures()->sharedPlan(), QStringLiteral("followed"));
+        runs.endFollowing(RunResult(), QStringLiteral("ended"));
+        QVERIFY(areAll(*runs.result(), StepState::done));
+    }
+
+    /// Once, the project was written to the current folder.
+    void aMissingTemporaryFolderIsNamed() {
+        QVERIFY(use(false));
+        const auto window = windowWith(smallGraph());
+        const QByteArray folder = qgetenv("TMPDIR");
+        const auto restore = qScopeGuard([&] {
+            if (folder.isNull())
+                qunsetenv("TMPDIR");
+            else
+                qputenv("TMPDIR", folder);
+        });
+        qputenv("TMPDIR", "/proc"); // where nobody can create a folder
+        BoxAnswer box(QMessageBox::Ok);
+        start(*window, QStringLiteral("there"), 1);
+        QTRY_VERIFY(box.answered());
+        QCOMPARE(box.text(), QStringLiteral("Cannot run on there"));
+        QVERIFY2(box.detail().contains(QStringLiteral("temporary folder")), qPrintable(box.detail()));
+        QVERIFY(!window->runs().isRunning());
+    }
+
+    void theReadoutOfThePlotNamesTheMachine() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->runs().run(20);
+        QVERIFY(waitForRun(*window));
+        auto& ledger = *window->findChild<LedgerModel*>();
+        ledger.refresh();
+        std::vector<LedgerModel::Row> rows = ledger.rows();
+        for (LedgerModel::Row& row : rows) row.figures.modelled = false;
+        TransferPlot plot;
+        plot.resize(600, 300);
+        plot.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&plot));
+        plot.begin(window->runs().figures()->series(), 20, QStringLiteral("there"));
+        plot.setRows(rows, std::vector<bool>(rows.size(), true));
+        plot.refresh();
+        plot.replot();
+        std::optional<QPointF> pixel;
+        for (int row = 0; row < int(rows.size()) && !pixel; ++row) pixel = plot.pixelOf(row, 7);
+        QVERIFY(pixel);
+        QTest::mouseMove(&plot, pixel->toPoint());
+        QVERIFY2(plot.readout().contains(QStringLiteral("measured on there")), qPrintable(plot.readout()));
+    }
+
     void aWrongMachineIsRefused() {
         QVERIFY(use(false));
         const auto window = windowWith(smallGraph());
         BoxAnswer box(QMessageBox::Ok);
         start(*window, QStringLiteral("-oProxyCommand=true"), 1);
         QTRY_VERIFY(box.answered());
+        QCOMPARE(box.text(), QStringLiteral("Cannot run on -oProxyCommand=true"));
         QVERIFY2(box.detail().contains(QStringLiteral("write ssh:HOST")), qPrintable(box.detail()));
         QVERIFY(!window->runs().figures());
     }
@@ -278,6 +467,14 @@ private Q_SLOTS:
         entry->trigger();
         QVERIFY(answer.answered());
         QVERIFY(!window->runs().isRunning());
+        // During a run it says why there is no dialog.
+        window->runs().runContinuously();
+        BoxAnswer box(QMessageBox::Ok);
+        entry->trigger();
+        QVERIFY(box.answered());
+        QVERIFY2(box.detail().contains(QStringLiteral("Stop run 1")), qPrintable(box.detail()));
+        window->runs().stop();
+        QVERIFY(waitForRun(*window));
     }
 };
 

@@ -15,6 +15,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
 #include <QInputDialog>
 
 #include <algorithm>
@@ -23,6 +24,19 @@
 #include <utility>
 
 namespace twb {
+namespace {
+
+/// The name of a port; "inputs 3" for the third input of a variadic op. `ports` is empty for an unknown op,
+/// whose ports have only numbers.
+QString portText(const std::vector<PortSpec>& ports, std::int32_t port) {
+    const auto last = std::int32_t(ports.size()) - 1;
+    if (last < 0 || (port > last && !ports.back().variadic)) return QString::number(port);
+    const QString name = toQt(ports[std::size_t(std::min(port, last))].name);
+    if (port < last || !ports.back().variadic) return name;
+    return QStringLiteral("%1 %2").arg(name, QString::number(port - last + 1));
+}
+
+} // namespace
 
 EditActions::EditActions(Document& document, CanvasWidget& canvas, GraphEditor& editor)
     : m_document(document), m_canvas(canvas), m_editor(editor) {}
@@ -71,7 +85,7 @@ void EditActions::connectByName() {
     const Selection& selection = m_document.selection();
     const NodeId from = selection.nodes.size() == 1 ? *selection.nodes.begin() : NodeId::none;
     const NodeFacts* facts = m_document.analysis().find(from);
-    if (!facts) return m_editor.say(tr("Select the one node whose output is to be connected."));
+    if (!facts) return m_editor.say(tr("Select one node to connect its output."));
     const Graph& graph = m_document.graph();
     struct Choice {
         Edge edge;
@@ -82,32 +96,35 @@ void EditActions::connectByName() {
     const QPointF start = m_canvas.scene().modules().portAt({from, 0}, PortSide::output);
     for (std::int32_t port = 0; port < std::int32_t(facts->outputs.size()); ++port)
         for (const PortRef target : portsFor(m_document, m_canvas.scene(), PortSide::output, {from, port})) {
+            const std::optional<PortRef> source = graph.sourceOf(target);
+            if (source == PortRef{from, port}) continue; // already connected
             const QPointF way = m_canvas.scene().modules().portAt(target, PortSide::input) - start;
-            choices.push_back(
-                {{{from, port}, target}, graph.sourceOf(target).has_value(), way.manhattanLength()});
+            choices.push_back({{{from, port}, target}, source.has_value(), way.manhattanLength()});
         }
     const QString name = toQt(graph.find(from)->name);
-    if (choices.empty()) return m_editor.say(tr("No input accepts the output of %1.").arg(name));
-    std::ranges::stable_sort(choices, [](const Choice& a, const Choice& b) {
-        return std::tie(a.isTaken, a.distance) < std::tie(b.isTaken, b.distance);
+    if (choices.empty()) return m_editor.say(tr("No other input accepts the output of %1.").arg(name));
+    std::ranges::sort(choices, [](const Choice& a, const Choice& b) {
+        return std::tie(a.isTaken, a.distance, a.edge) < std::tie(b.isTaken, b.distance, b.edge);
     });
+    static const std::vector<PortSpec> unknown;
     QStringList words;
     for (const Choice& choice : choices) {
         const auto& [source, target] = choice.edge;
         const NodeFacts* taker = m_document.analysis().find(target.node);
-        const QString input =
-            taker && taker->op ? toQt(taker->op->inputAt(target.port).name) : QString::number(target.port);
+        const QString input = portText(taker && taker->op ? taker->op->inputs : unknown, target.port);
         QString text = QStringLiteral("%1 · %2").arg(toQt(graph.find(target.node)->name), input);
-        if (facts->op && facts->outputs.size() > 1)
-            text += QStringLiteral(" ← ") + toQt(facts->op->outputAt(source.port).name);
-        words << (choice.isTaken ? tr("%1, instead of its wire").arg(text) : text);
+        if (facts->outputs.size() > 1)
+            text += QStringLiteral(" ← ") + portText(facts->op ? facts->op->outputs : unknown, source.port);
+        words << (choice.isTaken ? tr("%1 (replaces its wire)").arg(text) : text);
     }
-    bool isChosen = false;
-    const QString chosen =
-        QInputDialog::getItem(&m_canvas, tr("Connect to an input"),
-                              tr("Input for the output of %1").arg(name), words, 0, false, &isChosen);
-    if (!isChosen) return;
-    const Edge& edge = choices[std::size_t(words.indexOf(chosen))].edge;
+    QInputDialog dialog(&m_canvas);
+    dialog.setWindowTitle(tr("Connect to an input"));
+    dialog.setLabelText(tr("Input for the output of %1").arg(name));
+    dialog.setComboBoxItems(words);
+    if (dialog.exec() != QDialog::Accepted) return;
+    // By index, because two nodes may have one name.
+    const int chosen = dialog.findChild<QComboBox*>()->currentIndex();
+    const Edge& edge = choices[std::size_t(chosen)].edge;
     DeltaBuilder builder(graph, editTitle(EditTitle::tr("Connect %1 to %2"), graph.find(from)->name,
                                           graph.find(edge.to.node)->name));
     builder.connect(edge);

@@ -30,6 +30,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -55,7 +56,19 @@ QStringList filesRead(const Document& document) {
 FileActions::FileActions(Document& document, RunController& runs, CanvasWidget& canvas, GraphEditor& editor,
                          LogPanel& log, NoticeBar& notice, QWidget& window)
     : m_document(document), m_runs(runs), m_canvas(canvas), m_editor(editor), m_log(log), m_notice(notice),
-      m_window(window) {}
+      m_window(window), m_knownOps(opTable().size()), m_knownProblems(pluginProblems().size()) {
+    connect(&document, &Document::reset, this, &FileActions::tellOfPlugins);
+}
+
+/// Compares with the last time, because the start page loads plug-ins before their project is opened.
+void FileActions::tellOfPlugins() {
+    const std::size_t ops = opTable().size();
+    const std::size_t problems = pluginProblems().size();
+    if (ops == m_knownOps && problems == m_knownProblems) return;
+    m_knownOps = ops;
+    m_knownProblems = problems;
+    Q_EMIT pluginsLoaded();
+}
 
 void FileActions::fillNew(QMenu& menu) {
     addAction(menu, tr("&New"), QKeySequence::New, [this] { clear(); });
@@ -116,9 +129,7 @@ std::optional<FileActions::OpenedFile> FileActions::readFile(const QString& path
         file.simplification = std::move(model->simplification);
         file.simplifications = std::move(model->simplifications);
     } else {
-        const std::size_t ops = opTable().size();
         file.graph = loadProject(std::filesystem::path(file.path.toStdU16String()));
-        if (opTable().size() != ops) Q_EMIT opsAdded();
     }
     return file;
 }
@@ -157,7 +168,8 @@ void FileActions::openByDialog() {
     if (!path.isEmpty()) openFile(path);
 }
 
-/// Asks once per folder. Without an answer, the project's plug-ins stay unused.
+/// Asks until the user answers Use or Do not use, which is remembered for the folder. Without an answer, the
+/// project's plug-ins stay unused.
 void FileActions::askAboutPlugins(const QString& path) {
     if (isModel(path) || arePluginsDisabled()) return;
     const std::filesystem::path ops = opsBeside(std::filesystem::path(path.toStdU16String()));
@@ -171,16 +183,18 @@ void FileActions::askAboutPlugins(const QString& path) {
                     QMessageBox::NoButton, &m_window);
     box.setInformativeText(
         tr("A plug-in is a program and can do all that you can do. Use it only if you trust its author. "
-           "The answer is remembered for this folder.\n\n%1: %2")
+           "“Use” and “Do not use” are remembered for this folder.\n\n%1: %2")
             .arg(QDir::toNativeSeparators(toQt(ops.string())), names.join(QStringLiteral(", "))));
     dress(box, Severity::warning);
     const QPushButton* use = box.addButton(tr("Use"), QMessageBox::AcceptRole);
-    QPushButton* leave = box.addButton(tr("Do not use"), QMessageBox::RejectRole);
-    box.setDefaultButton(leave);
-    box.setEscapeButton(leave);
+    const QPushButton* leave = box.addButton(tr("Do not use"), QMessageBox::DestructiveRole);
+    QPushButton* later = box.addButton(tr("Not now"), QMessageBox::RejectRole);
+    box.setDefaultButton(later);
+    box.setEscapeButton(later);
     box.exec();
-    m_editor.attempt(tr("Cannot remember the answer"),
-                     [&] { rememberTrust(ops, box.clickedButton() == use); });
+    const QAbstractButton* clicked = box.clickedButton();
+    if (clicked != use && clicked != leave) return;
+    m_editor.attempt(tr("Cannot remember the answer"), [&] { rememberTrust(ops, clicked == use); });
 }
 
 bool FileActions::openFile(const QString& path) {
@@ -205,13 +219,14 @@ void FileActions::openExample(const QString& path) {
     });
 }
 
-/// Asks about a run in progress, and stops it. The window repaints until the run's last kernel has ended.
+/// Asks about a run in progress, and stops it, or leaves it running on another machine. The window repaints
+/// until the run's last kernel has ended.
 bool FileActions::mayEndRun() {
     if (!m_runs.isRunning()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Run in progress"), tr("Stop run %1?").arg(m_runs.runNumber()),
                     QMessageBox::Cancel, &m_window);
     box.setInformativeText(tr("The graph is still running. Its results will be lost."));
-    const QString host = m_runs.isFollowing() ? m_runs.host() : QString();
+    const QString host = m_runs.followedHost();
     const bool isFollowing = m_runs.isFollowing() && host.isEmpty();
     if (!host.isEmpty()) box.setText(tr("Stop run %1 on %2?").arg(QString::number(m_runs.runNumber()), host));
     if (isFollowing) {
@@ -224,7 +239,21 @@ bool FileActions::mayEndRun() {
         box.addButton(isFollowing ? tr("Stop watching") : tr("Stop run"), QMessageBox::AcceptRole);
     stop->setObjectName(QStringLiteral("stopRun"));
     box.setDefaultButton(stop);
+    QPushButton* leave = nullptr;
+    if (!host.isEmpty() && !m_runs.isAwaiting()) { // it has started there
+        leave = box.addButton(tr("Leave it running"), QMessageBox::AcceptRole);
+        leave->setObjectName(QStringLiteral("leaveRun"));
+        box.setDefaultButton(leave);
+        box.setInformativeText(
+            tr("If you leave it running, %1 goes on with the run. To see its results, run the same graph on "
+               "%1 again with the same number of iterations. If you stop it, its results will be lost.")
+                .arg(host));
+    }
     box.exec();
+    if (leave && box.clickedButton() == leave) {
+        m_runs.detach();
+        return true;
+    }
     if (box.clickedButton() != stop) return false;
     QEventLoop loop;
     connect(&m_runs, &RunController::finished, &loop, &QEventLoop::quit);

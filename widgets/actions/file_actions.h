@@ -5,6 +5,7 @@
 #include <QObject>
 #include <QStringList>
 
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -44,11 +45,13 @@ public:
     bool mayEndRun();
 
 Q_SIGNALS:
-    void opsAdded(); ///< a project's plug-ins were loaded
+    /// Since the last signal: those of a project, some of which may have been left out.
+    void pluginsLoaded();
 
 private:
     struct OpenedFile;
     void askAboutPlugins(const QString& path);
+    void tellOfPlugins();
     std::optional<OpenedFile> readFile(const QString& path);
     void showFile(OpenedFile file);
     bool mayDiscard();
@@ -68,6 +71,9 @@ private:
     LogPanel& m_log;
     NoticeBar& m_notice;
     QWidget& m_window;
+    // At the last pluginsLoaded().
+    std::size_t m_knownOps;
+    std::size_t m_knownProblems;
 };
 
 } // namespace twb

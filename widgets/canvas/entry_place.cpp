@@ -28,8 +28,7 @@ std::optional<FedTensor> fedBy(const QString& op, const Analysis& analysis,
                                const std::optional<Splice>& splice, const std::optional<LooseWire>& held) {
     const bool isHeld = !splice && held && held->heldBy == PortSide::output;
     if (!splice && !isHeld) return std::nullopt;
-    const std::optional<EntryPort> into =
-        splice ? splice->input : inputOfEntry(op, typesOf(analysis, *held));
+    const std::optional<EntryPort> into = splice ? splice->input : inputOfEntry(op, typesOf(analysis, *held));
     const std::optional<TensorType>& type = analysis.typeOf(splice ? splice->wire.from : held->port);
     return into && type && type->isKnown() ? std::optional(FedTensor{*into, *type}) : std::nullopt;
 }

@@ -17,6 +17,7 @@
 #include "widgets/text.h"
 
 #include <QComboBox>
+#include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QSignalBlocker>
@@ -204,7 +205,14 @@ void Inspector::editName() {
 }
 
 void Inspector::openHelp() {
-    if (onlyNode() && findOp(onlyNode()->op)) m_help->open();
+    if (!onlyNode() || !findOp(onlyNode()->op)) {
+        Q_EMIT said(tr("Select one node to see the help for its op."));
+        return;
+    }
+    m_help->open();
+    QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest); // gives the help its size
+    ensureWidgetVisible(m_help);
+    ensureVisible(0, m_help->mapTo(widget(), QPoint()).y(), 0, 0); // if it does not fit: its beginning
 }
 
 void Inspector::refresh() {

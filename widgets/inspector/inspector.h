@@ -35,7 +35,7 @@ public:
 
     /// Moves the focus to the name of the selected node.
     void editName();
-    /// Shows the help of the selected node's op.
+    /// Shows the help of the selected node's op; without one, said() asks for a selection.
     void openHelp();
     /// Problems that another panel currently shows are hidden here.
     void setProblemsElsewhere(bool elsewhere);
@@ -46,6 +46,8 @@ Q_SIGNALS:
     void exampleRequested(const QString& entry);
     /// The document refused a change.
     void refused(const QString& sentence);
+    /// A message for the status line.
+    void said(const QString& sentence);
 
 private:
     QWidget* makeHeader();

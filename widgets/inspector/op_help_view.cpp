@@ -85,8 +85,9 @@ OpHelpView::OpHelpView(QWidget* parent)
     m_text->setTextFormat(Qt::RichText);
     m_text->setWordWrap(true);
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    m_text->setFocusPolicy(Qt::StrongFocus); // the flags have set ClickFocus
+    // It has no accessible name: screen readers would read the name instead of the text.
     m_text->setFont(twb::font(TextRole::body));
-    m_text->setAccessibleName(tr("Help for the op"));
     m_example->setObjectName(QStringLiteral("opExample"));
     m_example->setToolTip(tr("Adds the op with operands that fit. Drag it to put it on a lane."));
 

@@ -6,6 +6,7 @@
 #include "widgets/text.h"
 
 #include <QCoreApplication>
+#include <QDateTime>
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -78,6 +79,20 @@ std::optional<Composite> read(const QString& path) {
     }
 }
 
+/// The modules as last read.
+struct KnownModules {
+    QString folder;
+    QDateTime time; ///< when the folder last got, lost or replaced a file; invalid: read it again
+    std::vector<Composite> modules;
+};
+
+KnownModules& known() {
+    static KnownModules all;
+    return all;
+}
+
+QDateTime timeOf(const QString& folder) { return QFileInfo(folder).lastModified(); }
+
 } // namespace
 
 QString ownModulesFolder() {
@@ -85,30 +100,36 @@ QString ownModulesFolder() {
         .filePath(QStringLiteral("modules"));
 }
 
-std::vector<Composite> ownModules() {
-    std::vector<Composite> out;
-    const QDir folder(ownModulesFolder());
+const std::vector<Composite>& ownModules() {
+    KnownModules& all = known();
+    all.folder = ownModulesFolder();
+    all.time = timeOf(all.folder); // before the files, so that a change meanwhile is noticed
+    all.modules.clear();
+    const QDir folder(all.folder);
     for (const QString& file : folder.entryList({QLatin1Char('*') + suffix()}, QDir::Files, QDir::Name))
-        if (auto module = read(folder.filePath(file))) out.push_back(std::move(*module));
-    return out;
+        if (auto module = read(folder.filePath(file))) all.modules.push_back(std::move(*module));
+    return all.modules;
 }
 
-std::optional<Composite> ownModule(const QString& name) {
-    const QString path = pathOf(name);
-    return QFile::exists(path) ? read(path) : std::nullopt;
+const Composite* ownModule(const QString& name) {
+    const KnownModules& all = known();
+    const QString folder = ownModulesFolder();
+    if (!all.time.isValid() || all.folder != folder || all.time != timeOf(folder)) ownModules();
+    const auto found = std::ranges::find(all.modules, name.toStdString(), &Composite::name);
+    return found == all.modules.end() ? nullptr : &*found;
 }
 
 std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered) {
     const std::string name = entry.toStdString();
     if (findOp(name) || findComposite(name)) return inputFor(name, offered);
-    const std::optional<Composite> module = ownModule(entry);
+    const Composite* module = ownModule(entry);
     return module ? inputFor(module->fragment, offered) : std::nullopt;
 }
 
 std::optional<EntryPort> outputOfEntry(const QString& entry, DTypeSet wanted) {
     const std::string name = entry.toStdString();
     if (findOp(name) || findComposite(name)) return outputFor(name, wanted);
-    const std::optional<Composite> module = ownModule(entry);
+    const Composite* module = ownModule(entry);
     return module ? outputFor(module->fragment, wanted) : std::nullopt;
 }
 
@@ -125,8 +146,12 @@ QString refusalOfName(const QString& name) {
 void saveOwnModule(const QString& name, const Fragment& fragment) {
     QDir().mkpath(ownModulesFolder());
     writeFileAtomically(std::filesystem::path(pathOf(name).toStdU16String()), toFragmentText(fragment));
+    known().time = {}; // the folder's time may be too coarse to differ
 }
 
-void removeOwnModule(const QString& name) { QFile::remove(pathOf(name)); }
+void removeOwnModule(const QString& name) {
+    QFile::remove(pathOf(name));
+    known().time = {};
+}
 
 } // namespace twb

@@ -11,11 +11,14 @@
 namespace twb {
 
 // The user's modules in the palette: a folder with one file per module, in the clipboard's format. Files that
-// cannot be read are ignored.
+// cannot be read are ignored. The modules are kept in memory, for the GUI thread only: a search asks for each
+// of them at every key.
 
-/// Sorted by name.
-std::vector<Composite> ownModules();
-std::optional<Composite> ownModule(const QString& name);
+/// Reads the folder. Sorted by name.
+const std::vector<Composite>& ownModules();
+/// Reads the folder only if it has changed. Null if there is no such module. Valid until the folder is read
+/// again.
+const Composite* ownModule(const QString& name);
 /// Like inputFor() and outputFor(), for any entry of the palette: also for the user's modules.
 std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered);
 std::optional<EntryPort> outputOfEntry(const QString& entry, DTypeSet wanted);

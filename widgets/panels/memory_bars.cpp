@@ -50,6 +50,7 @@ PlotValues MemoryBars::values() const {
         const Row& device = rows[std::size_t(row)];
         if (column == 0) return toQt(device.device.toString());
         if (column == 1) return device.name;
+        if (column == 3 && device.peak == 0) return {}; // not known yet
         return qlonglong(column == 2 ? device.planned : column == 3 ? device.peak : device.total);
     };
     return out;

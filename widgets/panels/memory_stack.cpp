@@ -94,13 +94,14 @@ void MemoryStack::makeBands() {
 
 PlotValues MemoryStack::values() const {
     if (!m_course) return {accessibleName(), {}, 0, {}};
-    QStringList names;
+    std::vector<PlotValues::Column> bands;
     std::map<std::uint32_t, std::size_t> bandOf;
     for (std::size_t i = 0; i < m_bands.size(); ++i) {
-        names << m_bands[i].name;
-        for (const std::uint32_t step : m_bands[i].producers) bandOf[step] = i;
+        const Band& band = m_bands[i];
+        bands.push_back({band.isRest ? "others" : band.name.toStdString(), band.name});
+        for (const std::uint32_t step : band.producers) bandOf[step] = i;
     }
-    return memoryValues(*m_course, names, [&](std::uint32_t step) { return bandOf.at(step); });
+    return memoryValues(*m_course, bands, [&](std::uint32_t step) { return bandOf.at(step); });
 }
 
 int MemoryStack::columnOf(std::int64_t ns, int width) const {

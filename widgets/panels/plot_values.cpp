@@ -87,7 +87,7 @@ PlotValues timelineValues(std::shared_ptr<const TimelineModel> model) {
     return out;
 }
 
-PlotValues memoryValues(const MemoryCourse& course, const QStringList& bands,
+PlotValues memoryValues(const MemoryCourse& course, const std::vector<PlotValues::Column>& bands,
                         const std::function<std::size_t(std::uint32_t step)>& bandOf) {
     // By time: the changes of the bands.
     std::map<std::int64_t, std::vector<std::pair<std::size_t, std::int64_t>>> changes;
@@ -104,7 +104,7 @@ PlotValues memoryValues(const MemoryCourse& course, const QStringList& bands,
         std::int64_t sum = 0;
     };
     const auto lines = std::make_shared<std::vector<Line>>();
-    Line now{0, std::vector<std::int64_t>(std::size_t(bands.size())), 0};
+    Line now{0, std::vector<std::int64_t>(bands.size()), 0};
     for (const auto& [ns, all] : changes) {
         now.ms = double(ns - course.startNs) / 1e6;
         for (const auto& [band, bytes] : all) {
@@ -116,8 +116,8 @@ PlotValues memoryValues(const MemoryCourse& course, const QStringList& bands,
     PlotValues out;
     out.title = PlotWords::tr("Memory of %1").arg(toQt(course.device.toString()));
     out.columns = {{"time_ms", PlotWords::tr("time, ms")}, {"bytes", PlotWords::tr("all, bytes")}};
-    for (const QString& band : bands)
-        out.columns.push_back({band.toStdString() + "_bytes", PlotWords::tr("%1, bytes").arg(band)});
+    for (const PlotValues::Column& band : bands)
+        out.columns.push_back({band.key + "_bytes", PlotWords::tr("%1, bytes").arg(band.heading)});
     out.rows = int(lines->size());
     out.at = [lines](int row, int column) -> QVariant {
         const Line& line = (*lines)[std::size_t(row)];

@@ -32,8 +32,9 @@ std::string toCsv(const PlotValues& values, const std::vector<int>& rows = {});
 
 /// A line per step, by start: its stream, iteration, times, and whether it is on the critical path.
 PlotValues timelineValues(std::shared_ptr<const TimelineModel> model);
-/// A line per change of a device's memory: the bytes of each band of a stack. `bandOf`: by producing step.
-PlotValues memoryValues(const MemoryCourse& course, const QStringList& bands,
+/// A line per change of a device's memory: the bytes of each band of a stack. The keys and headings of
+/// `bands` have no unit yet. `bandOf`: by producing step.
+PlotValues memoryValues(const MemoryCourse& course, const std::vector<PlotValues::Column>& bands,
                         const std::function<std::size_t(std::uint32_t step)>& bandOf);
 /// A line per step of the training runs, with the figures of the epochs that they end.
 PlotValues trainingValues(const std::vector<const TrainingCourse*>& runs);
