@@ -81,6 +81,8 @@ class Link:
         self.environment = dict(os.environ, OMP_NUM_THREADS="1", TWB_CUDA_PLUGIN="none")
 
     def measure(self, size, ops):
+        # The first calls on a new TCP connection are slower, since its window still grows.
+        iterations = max(self.iterations, min(101, (16 << 20) // size))
         graph, report = self.folder / "graph.twb", self.folder / "report.json"
         project(graph, size, ops)
         job = [
@@ -88,7 +90,7 @@ class Link:
             "--mca", "plm_rsh_agent", str(self.agent), "--mca", "btl", "tcp,self", "--mca", "pml", "ob1",
             "--mca", "btl_tcp_if_include", "10.213.7.0/24", "--mca", "oob_tcp_if_include", "10.213.7.0/24",
             "-x", "OMP_NUM_THREADS", "-x", "TWB_CUDA_PLUGIN",
-            str(self.twb), "run", str(graph), "--iterations", str(self.iterations), "--report", str(report), "--quiet",
+            str(self.twb), "run", str(graph), "--iterations", str(iterations), "--report", str(report), "--quiet",
         ]
         done = subprocess.run([str(self.agent), SPACES[0], " ".join(job)], env=self.environment, cwd=self.folder,
                               capture_output=True, text=True, timeout=110)
@@ -115,7 +117,7 @@ def main():
     parser.add_argument("twb", type=Path)
     parser.add_argument("--rates", type=int, nargs="+", default=[100, 200, 500], help="Mbit/s")
     parser.add_argument("--sizes", type=int, nargs="+", default=[64 << 10, 256 << 10, 1 << 20, 4 << 20], help="bytes")
-    parser.add_argument("--iterations", type=int, default=11)
+    parser.add_argument("--iterations", type=int, default=11, help="at least; small messages are repeated up to 101 times")
     options = parser.parse_args()
     missing = [tool for tool in ("ip", "tc", "unshare", "mpirun.openmpi") if not shutil.which(tool)]
     if missing or os.geteuid() != 0:
