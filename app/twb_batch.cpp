@@ -12,6 +12,8 @@
 #include "core/format.h"
 #include "formats/file_claims.h"
 #include "formats/project.h"
+#include "ops/plugins/plugins.h"
+#include "ops/plugins/project_plugins.h"
 
 #include <fmt/format.h>
 
@@ -96,6 +98,14 @@ std::vector<std::string> commonArguments(const BatchOptions& options) {
     return out;
 }
 
+/// The options of this program before the command, for those of the runs.
+std::vector<std::string> pluginOptions() {
+    std::vector<std::string> out;
+    if (arePluginsDisabled()) out.emplace_back("--no-plugins");
+    if (areAllProjectsTrusted()) out.emplace_back("--project-ops");
+    return out;
+}
+
 /// The last line of a run's stderr, without the program's name.
 std::string lastLine(const fs::path& log) {
     try {
@@ -137,6 +147,7 @@ public:
     ExitCode run() {
         std::vector<std::string> keyed = m_common;
         keyed.emplace_back(TWB_VERSION);
+        for (std::string& option : pluginOptions()) keyed.push_back(std::move(option));
         std::vector<BatchMember> members = planBatch(collectGraphs(m_options.graphs), m_axes, keyed);
         if (members.empty())
             throw Error(ErrorCode::io, "no .twb file found; name a project, or a folder that contains one");
@@ -168,7 +179,10 @@ private:
     fs::path log(const BatchMember& member) const { return m_folder.path() / (member.name + ".log"); }
 
     void start(std::size_t index, const BatchMember& member) {
-        std::vector<std::string> arguments{m_program, "run", "--quiet", "--report", written(member).string()};
+        std::vector<std::string> arguments{m_program};
+        for (std::string& option : pluginOptions()) arguments.push_back(std::move(option));
+        for (const char* argument : {"run", "--quiet", "--report"}) arguments.emplace_back(argument);
+        arguments.push_back(written(member).string());
         arguments.insert(arguments.end(), m_common.begin(), m_common.end());
         for (std::size_t i = 0; i < m_axes.size(); ++i) {
             arguments.emplace_back("--set");

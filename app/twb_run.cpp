@@ -11,6 +11,8 @@
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
+#include "ops/plugins/plugins.h"
+#include "ops/plugins/project_plugins.h"
 #include "placement/analysis.h"
 #include "profile/rank_report.h"
 #include "profile/run_events.h"
@@ -282,7 +284,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     if (events) events->end(report.result, report.probes);
     std::optional<RankReport> rankReport;
     if (!ranks.isAlone() && watch.result().status == RunStatus::finished) {
-        rankReport = reportRanks(*ranks.world(), paceOf(watch, *plan));
+        rankReport = reportRanks(*ranks.world(), paceOf(watch, *plan), *plan);
         report.ranks = &*rankReport;
     }
     if (ranks.isFirst()) {
@@ -323,12 +325,29 @@ private:
     Interrupts m_interrupts;
 };
 
+/// The plug-ins beside a project are not copied to another machine.
+void requireNoProjectOps(const std::string& project) {
+    const fs::path ops = opsBeside(project);
+    if (ops.empty()) return;
+    const Graph graph = loadProject(project); // loads the plug-ins, too, if they are trusted
+    for (const Plugin& plugin : loadedPlugins()) {
+        if (plugin.file.parent_path() != ops) continue;
+        for (const Node& node : graph.nodes())
+            if (std::ranges::find(plugin.ops, node.op) != plugin.ops.end())
+                throw Error(ErrorCode::invalidArgument,
+                            fmt::format("--on does not copy {}, which has the op {} of \"{}\"; install the "
+                                        "plug-in on both machines in ~/.local/share/tensor-workbench/ops",
+                                        plugin.file.string(), node.op, node.name));
+    }
+}
+
 /// The same run on another machine.
 ExitCode runThere(const RunCommand& command) {
     if (!command.inputs.empty() || !command.outputs.empty() || !command.junit.empty() ||
         !command.events.empty() || !command.ranks.world.empty())
         throw Error(ErrorCode::invalidArgument,
                     "--on cannot be used with --input, --output, --junit, --events or --world");
+    requireNoProjectOps(command.file);
     RemoteRun remote{command.on, command.file};
     remote.report = command.report;
     remote.trace = command.trace;

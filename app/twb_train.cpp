@@ -334,18 +334,29 @@ void warnOfMissingFiles(const std::string& project) {
                         project, file));
 }
 
-/// Of this rank, whose part of the rows is as large as that of the others.
-RankPace paceOf(const TrainingRecord& record, const World& world) {
+/// What a training had done before this process continued it. Only rank 0 reads it from the checkpoint.
+struct Before {
+    std::int64_t steps = 0;
+    std::size_t epochs = 0;
+    double seconds = 0; ///< of the epoch that was not complete
+    std::int64_t rows = 0;
+};
+
+/// Of this rank in this process. Its part of the rows is as large as that of the others.
+RankPace paceOf(const TrainingRecord& record, const Before& before, const Trainer& trainer) {
     RankPace out;
-    double seconds = 0;
+    if (record.epochs.size() <= before.epochs) return out;
+    out.iterations = static_cast<double>(trainer.place().steps - before.steps);
+    double seconds = -before.seconds;
     double rows = 0;
-    for (const EpochRecord& epoch : record.epochs) {
-        out.iterations = static_cast<double>(epoch.steps);
-        seconds += epoch.seconds;
-        rows += static_cast<double>(epoch.rows);
+    for (std::size_t i = before.epochs; i < record.epochs.size(); ++i) {
+        seconds += record.epochs[i].seconds;
+        rows += static_cast<double>(record.epochs[i].rows);
     }
-    if (out.iterations > 0) out.iterationNs = seconds / out.iterations * 1e9;
-    if (seconds > 0) out.samplesPerSecond = rows / world.size() / seconds;
+    const auto steps = static_cast<double>(record.epochs.back().steps - before.steps);
+    if (steps > 0) out.iterationNs = seconds / steps * 1e9;
+    rows -= static_cast<double>(before.rows);
+    if (seconds > 0 && rows > 0) out.samplesPerSecond = rows / trainer.world().size() / seconds;
     return out;
 }
 
@@ -415,7 +426,9 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     sessionOptions.stopsEarly = !command.stopOn.empty();
     sessionOptions.patience = command.patience;
     sessionOptions.lowersRate = command.schedule == "plateau";
+    Before before{0, record.epochs.size(), record.seconds, record.rows};
     TrainingSession session(trainer, sessionOptions, std::move(record));
+    before.steps = trainer.place().steps; // all ranks have that of rank 0 by now
     Interrupts interrupts;
     Loop loop(command, trainer, session, interrupts);
     const auto reportOf = [&](const char* status) {
@@ -435,8 +448,8 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     if (!command.report.empty()) {
         Json json = reportOf(isFinished ? "finished" : "cancelled");
         if (!ranks.isAlone())
-            json["ranks"] =
-                twb::toJson(reportRanks(*ranks.world(), paceOf(session.record(), *ranks.world())));
+            json["ranks"] = twb::toJson(
+                reportRanks(*ranks.world(), paceOf(session.record(), before, trainer), trainer.plan()));
         for (const std::uint64_t hash : trainer.parameterHashes())
             json["ranks"]["parameter_hashes"].push_back(fmt::format("{:016x}", hash));
         if (isFirst) writeFileAtomically(command.report, json.dump(2) + "\n");

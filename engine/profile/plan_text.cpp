@@ -40,6 +40,19 @@ private:
     const DeviceProfile m_profile;
 };
 
+void require(bool isFine) {
+    if (!isFine) throw Error(ErrorCode::badFile, "a plan refers to something that it does not have");
+}
+
+/// An enumerator of which `last` is the last one.
+template <class Enum> Enum enumFrom(const Json& json, Enum last) {
+    const auto number = json.get<std::int64_t>();
+    require(number >= 0 && number <= static_cast<std::int64_t>(last));
+    return static_cast<Enum>(number);
+}
+DType dtypeFrom(const Json& json) { return enumFrom(json, static_cast<DType>(kDTypeCount - 1)); }
+MemoryKind memoryFrom(const Json& json) { return enumFrom(json, MemoryKind::device); }
+
 /// The figures of a profile, in one order for both ways.
 template <class Profile> auto figuresOf(Profile& profile) {
     return std::array{&profile.memoryGBps,       &profile.launchUs,      &profile.linkPinnedGBps, //
@@ -104,10 +117,10 @@ Json toJson(const PlanValue& v) {
 PlanValue valueFrom(const Json& json) {
     PlanValue v;
     v.source = portFrom(json.at(0));
-    v.type.dtype = DType(json.at(1).get<int>());
+    v.type.dtype = dtypeFrom(json.at(1));
     v.type.shape = Shape(json.at(2).get<std::vector<std::int64_t>>());
     v.device = deviceFrom(json.at(3));
-    v.memory = MemoryKind(json.at(4).get<int>());
+    v.memory = memoryFrom(json.at(4));
     v.slot = json.at(5);
     v.kept = json.at(6);
     v.absent = json.at(7);
@@ -170,7 +183,7 @@ Step stepFrom(const Json& json, Plan& plan) {
     s.body = control.at(2);
     s.inPlaceOf = json.at("in_place");
     const Json& cost = json.at("cost");
-    s.cost = {cost.at(0), cost.at(1), DType(cost.at(2).get<int>())};
+    s.cost = {cost.at(0), cost.at(1), dtypeFrom(cost.at(2))};
     s.predictedNs = json.at("predicted");
     for (const Json& member : json.at("members")) s.members.push_back(NodeId{member.get<std::uint64_t>()});
     if (!s.members.empty()) s.chain = std::make_shared<OpChain>();
@@ -193,7 +206,7 @@ Json toJson(const Transfer& t) {
 
 Transfer transferFrom(const Json& json) {
     Transfer t;
-    t.kind = TransferKind(json.at("kind").get<int>());
+    t.kind = enumFrom(json.at("kind"), TransferKind::collective);
     t.from = portFrom(json.at("from"));
     t.to = portFrom(json.at("to"));
     t.node = NodeId{json.at("node").get<std::uint64_t>()};
@@ -211,14 +224,11 @@ Transfer transferFrom(const Json& json) {
 
 /// Figures index by these numbers.
 void check(const Plan& plan) {
-    const auto require = [](bool isFine) {
-        if (!isFine) throw Error(ErrorCode::badFile, "a plan refers to something that it does not have");
-    };
     const auto inside = [](std::uint32_t index, std::size_t size, bool mayBeNone = true) {
         return (mayBeNone && index == kNone) || index < size;
     };
-    const auto all = [&](const std::vector<std::uint32_t>& indices, std::size_t size) {
-        for (const std::uint32_t index : indices) require(inside(index, size));
+    const auto all = [&](const std::vector<std::uint32_t>& indices, std::size_t size, bool mayBeNone = true) {
+        for (const std::uint32_t index : indices) require(inside(index, size, mayBeNone));
     };
     require(plan.producers.size() == plan.values.size() && plan.setupSteps <= plan.steps.size() &&
             plan.inFlight > 0);
@@ -230,13 +240,13 @@ void check(const Plan& plan) {
         require(inside(step.inPlaceOf, plan.values.size()));
         all(step.inputs, plan.values.size());
         all(step.outputs, plan.values.size());
-        all(step.waits, plan.steps.size());
-        all(step.carriedWaits, plan.steps.size());
-        all(step.lapWaits, plan.steps.size());
+        for (const auto* waits : {&step.waits, &step.carriedWaits, &step.lapWaits})
+            all(*waits, plan.steps.size(), false);
     }
     for (const auto& [node, values] : plan.valuesOfNode) all(values, plan.values.size());
     for (const PlanStream& stream : plan.streams) require(plan.devices.find(stream.device) != nullptr);
-    for (const PlanValue& value : plan.values) require(plan.devices.find(value.device) != nullptr);
+    for (const PlanValue& value : plan.values)
+        require(plan.devices.find(value.device) && inside(value.updateOf, plan.values.size()));
     for (const Transfer& transfer : plan.transfers)
         require(plan.devices.find(transfer.source) && plan.devices.find(transfer.target));
 }
@@ -274,14 +284,16 @@ std::shared_ptr<const Plan> planFromJson(const Json& json) {
         plan->devices.set(of, std::move(backend), true);
     }
     for (const Json& s : json.at("streams"))
-        plan->streams.push_back({deviceFrom(s.at(0)), QueueKind(s.at(1).get<int>()), s.at(2)});
+        plan->streams.push_back({deviceFrom(s.at(0)), enumFrom(s.at(1), QueueKind::collective), s.at(2)});
     for (const Json& s : json.at("slots"))
-        plan->slots.push_back({deviceFrom(s.at(0)), MemoryKind(s.at(1).get<int>()), s.at(2)});
+        plan->slots.push_back({deviceFrom(s.at(0)), memoryFrom(s.at(1)), s.at(2)});
     for (const Json& v : json.at("values")) plan->values.push_back(valueFrom(v));
     plan->producers = json.at("producers").get<std::vector<std::uint32_t>>();
-    plan->controls.resize(json.at("controls").get<std::size_t>());
     for (const Json& t : json.at("transfers")) plan->transfers.push_back(transferFrom(t));
     for (const Json& s : json.at("steps")) plan->steps.push_back(stepFrom(s, *plan));
+    const auto controls = json.at("controls").get<std::size_t>();
+    require(controls <= plan->steps.size()); // each has a step
+    plan->controls.resize(controls);
     for (const Json& output : json.at("outputs"))
         plan->valuesOfNode[NodeId{output.at(0).get<std::uint64_t>()}] =
             output.at(1).get<std::vector<std::uint32_t>>();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace twb {
 namespace {
@@ -16,27 +17,62 @@ std::uint64_t wireBytesOf(const RankReport& report, const CollectiveLog& call) {
     return call.calls == 0 ? 0 : wireBytes(call.kind, call.bytes, report.world.size);
 }
 
+/// Of the calls in its iterations.
+std::set<std::string> labelsOfCalls(const Plan& plan) {
+    std::set<std::string> out;
+    for (const Step& step : plan.steps)
+        if (plan.isCollective(step) && !step.setup) out.insert(step.label);
+    return out;
+}
+
+std::string samplesOf(const RankPace& rank) {
+    return rank.samplesPerSecond > 0 ? fmt::format("{:.0f}", rank.samplesPerSecond) : "";
+}
+
+/// Of ranks of which at least one is modelled.
+std::string modelledTable(const std::vector<RankPace>& ranks) {
+    using enum TextTable::Align;
+    TextTable table({right, right, right, left}, 2);
+    table.add({"rank", "iteration", "samples/s", ""});
+    table.addRule();
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+        table.add({std::to_string(i), formatMs(ranks[i].iterationNs), samplesOf(ranks[i]),
+                   ranks[i].isModelled ? "modelled" : "measured"});
+    return table.toString();
+}
+
 } // namespace
 
 int RankReport::slowestOf(const std::vector<RankPace>& ranks) noexcept {
+    if (isModelled(ranks)) return -1;
     const auto slowest = std::ranges::max_element(ranks, {}, &RankPace::ownNs);
     return slowest == ranks.end() ? -1 : static_cast<int>(slowest - ranks.begin());
 }
 
-RankReport reportRanks(World& world, RankPace own) {
+bool RankReport::isModelled(const std::vector<RankPace>& ranks) noexcept {
+    return std::ranges::any_of(ranks, &RankPace::isModelled);
+}
+
+RankReport reportRanks(World& world, RankPace own, const Plan& plan) {
     RankReport out;
     out.world = world.info();
-    out.waits = findWaits(world, world.log());
+    const std::vector<CollectiveLog> log = world.log();
+    out.waits = findWaits(world, log);
     if (!out.world.simulated) {
+        const std::set<std::string> labels = labelsOfCalls(plan);
         std::int64_t waited = 0;
-        for (const CollectiveWait& wait : out.waits) waited += wait.ownNs;
+        for (std::size_t i = 0; i < out.waits.size(); ++i)
+            if (labels.contains(log[i].label)) waited += out.waits[i].ownNs;
         if (own.iterations > 0) own.waitNs = static_cast<double>(waited) / own.iterations;
-        const std::array<double, 4> mine{own.iterationNs, own.iterations, own.samplesPerSecond, own.waitNs};
+        const std::array<double, 5> mine{own.iterationNs, own.iterations, own.samplesPerSecond, own.waitNs,
+                                         plan.virtualClock ? 1.0 : 0.0};
         std::vector<double> all(mine.size() * static_cast<std::size_t>(world.size()));
         world.run({CollectiveKind::allGather, Reduction::sum, DType::f64, mine.data(), all.data(),
                    static_cast<std::int64_t>(mine.size()), 0, "pace"});
         for (std::size_t at = 0; at < all.size(); at += mine.size())
-            out.ranks.push_back({all[at], all[at + 1], all[at + 2], all[at + 3]});
+            out.ranks.push_back({all[at], all[at + 1], all[at + 2], all[at + 3], all[at + 4] != 0});
+        if (RankReport::isModelled(out.ranks))
+            for (RankPace& rank : out.ranks) rank.waitNs = 0;
     }
     out.calls = world.log(); // with the call that has found the waits
     out.waits.resize(out.calls.size());
@@ -46,13 +82,17 @@ RankReport reportRanks(World& world, RankPace own) {
 nlohmann::ordered_json toJson(const std::vector<RankPace>& ranks) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
     for (const RankPace& rank : ranks) {
-        out.push_back({{"rank", out.size()},
-                       {"iteration_ms", rank.iterationNs / 1e6},
-                       {"iterations", rank.iterations},
-                       {"wait_ms", rank.waitNs / 1e6},
-                       {"samples_per_s", nullptr},
-                       {"slowest", static_cast<int>(out.size()) == RankReport::slowestOf(ranks)}});
-        if (rank.samplesPerSecond > 0) out.back()["samples_per_s"] = rank.samplesPerSecond;
+        nlohmann::ordered_json row{{"rank", out.size()},
+                                   {"modelled", rank.isModelled},
+                                   {"iteration_ms", rank.iterationNs / 1e6},
+                                   {"iterations", rank.iterations},
+                                   {"samples_per_s", nullptr}};
+        if (rank.samplesPerSecond > 0) row["samples_per_s"] = rank.samplesPerSecond;
+        if (!RankReport::isModelled(ranks)) {
+            row["wait_ms"] = rank.waitNs / 1e6;
+            row["slowest"] = static_cast<int>(out.size()) == RankReport::slowestOf(ranks);
+        }
+        out.push_back(std::move(row));
     }
     return out;
 }
@@ -100,14 +140,14 @@ std::string toTable(const RankReport& report) {
                        : fmt::format("rank {}, {}", wait.rank, formatMs(static_cast<double>(wait.ownNs)))});
     }
     if (report.ranks.empty()) return table.toString();
+    if (RankReport::isModelled(report.ranks)) return table.toString() + "\n" + modelledTable(report.ranks);
     TextTable ranks({right, right, right, right, right, left}, 2);
     ranks.add({"rank", "iteration", "without waiting", "waiting", "samples/s", ""});
     ranks.addRule();
     for (std::size_t i = 0; i < report.ranks.size(); ++i) {
         const RankPace& rank = report.ranks[i];
         ranks.add({std::to_string(i), formatMs(rank.iterationNs), formatMs(rank.ownNs()),
-                   formatMs(rank.waitNs),
-                   rank.samplesPerSecond > 0 ? fmt::format("{:.0f}", rank.samplesPerSecond) : "",
+                   formatMs(rank.waitNs), samplesOf(rank),
                    static_cast<int>(i) == report.slowest() ? "slowest" : ""});
     }
     return table.toString() + "\n" + ranks.toString();

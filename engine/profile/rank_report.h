@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/world.h"
+#include "runtime/plan.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,6 +16,7 @@ struct RankPace {
     double iterations = 0;       ///< their number
     double samplesPerSecond = 0; ///< of the rows that the rank computes itself; 0 without Batches
     double waitNs = 0;           ///< for the last rank of each call, per iteration; set by reportRanks()
+    bool isModelled = false;     ///< the times are on a virtual clock; set by reportRanks()
 
     double ownNs() const noexcept { return iterationNs - waitNs; } ///< of an iteration, without waiting
 };
@@ -26,13 +28,17 @@ struct RankReport {
     std::vector<CollectiveWait> waits; ///< by call
     std::vector<RankPace> ranks;       ///< empty in a simulated world, whose other ranks do not exist
 
-    /// The rank that takes longest without waiting; -1 without ranks.
+    /// The rank that takes longest without waiting; -1 without ranks, or if any rank is modelled.
     int slowest() const noexcept { return slowestOf(ranks); }
     static int slowestOf(const std::vector<RankPace>& ranks) noexcept;
+    /// Whether any rank is modelled. Ranks wait in real time, so their waits cannot be compared with its
+    /// iterations, and no rank has a waitNs.
+    static bool isModelled(const std::vector<RankPace>& ranks) noexcept;
 };
 
-/// All ranks must call it together, after their runs.
-RankReport reportRanks(World& world, RankPace own);
+/// All ranks must call it together, after their runs of the plan. Waits count for the calls in its iterations
+/// only, not for those before and after them.
+RankReport reportRanks(World& world, RankPace own, const Plan& plan);
 /// "each" of "ranks", with the slowest rank marked.
 nlohmann::ordered_json toJson(const std::vector<RankPace>& ranks);
 /// "ranks" of report.schema.json and train.schema.json.

@@ -121,9 +121,12 @@ void RunEventWriter::flush() {
     if (records.empty() && done == std::exchange(m_said, done)) return;
     if (m_written > m_whole && !records.empty()) {
         const std::uint32_t last = records.back().iteration;
-        leftOut += std::erase_if(records, [last](const StepRecord& r) { return r.iteration != last; });
+        const std::uint64_t erased =
+            std::erase_if(records, [last](const StepRecord& r) { return r.iteration != last; });
+        // add() may have counted more meanwhile.
         const std::lock_guard lock(m_mutex);
-        m_leftOut = std::max(m_leftOut, leftOut);
+        m_leftOut += erased;
+        leftOut = m_leftOut;
     }
     fmt::memory_buffer line;
     auto out = std::back_inserter(line);

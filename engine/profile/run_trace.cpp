@@ -61,6 +61,8 @@ private:
             plan = planFromJson(nlohmann::json::parse(event.argument("plan")));
         } catch (const nlohmann::json::exception& error) {
             refuse(event, error.what());
+        } catch (const Error& error) {
+            refuse(event, error.what());
         }
         const std::uint64_t rank = event.number("rank").value_or(m_offsets.size());
         if (rank != m_offsets.size()) refuse(event, "the plans of the ranks are not in their order");
@@ -76,9 +78,16 @@ private:
         const auto moved = [](std::uint32_t index, std::uint32_t by) {
             return index == kNone ? kNone : index + by;
         };
-        for (const Device device : plan->devices.devices())
-            if (isFirst || !all.devices.find(device)) // the backend lives as long as its plan
+        for (const Device device : plan->devices.devices()) {
+            const Backend* const known = isFirst ? nullptr : all.devices.find(device);
+            if (!known) // the backend lives as long as its plan
                 all.devices.set(device, std::shared_ptr<Backend>(plan, &plan->devices.at(device)), true);
+            // The ranks share a device's description, so modelled times would pass for measured ones.
+            else if (known->info().simulated != plan->devices.isSimulated(device))
+                refuse(event, fmt::format("{} is simulated on some ranks and real on others; run all ranks "
+                                          "with the same --device-map",
+                                          device.toString()));
+        }
         all.streams.insert(all.streams.end(), plan->streams.begin(), plan->streams.end());
         all.transfers.insert(all.transfers.end(), plan->transfers.begin(), plan->transfers.end());
         all.controls.resize(all.controls.size() + plan->controls.size());
@@ -118,7 +127,8 @@ private:
                 RankPace pace;
                 pace.iterationNs = rank.at("iteration_ms").get<double>() * 1e6;
                 pace.iterations = rank.at("iterations");
-                pace.waitNs = rank.at("wait_ms").get<double>() * 1e6;
+                pace.isModelled = rank.value("modelled", false);
+                pace.waitNs = rank.value("wait_ms", 0.0) * 1e6; // only where all ranks are measured
                 if (const auto& samples = rank.at("samples_per_s"); samples.is_number())
                     pace.samplesPerSecond = samples;
                 m_out.ranks.push_back(pace);
@@ -153,24 +163,28 @@ private:
     void joinCalls() {
         Plan& plan = *m_plan;
         if (m_offsets.size() < 2) return;
-        std::map<std::string, std::vector<std::uint32_t>> calls;
+        // By the call's node, and how many calls the node has made before: by rank, the step.
+        std::map<std::pair<NodeId, std::size_t>, std::map<std::size_t, std::uint32_t>> calls;
         std::vector<bool> isNamed(plan.streams.size());
         for (std::size_t rank = 0; rank < m_offsets.size(); ++rank) {
             const std::string prefix = fmt::format("rank{}/", rank);
+            std::map<NodeId, std::size_t> made;
             for (std::uint32_t i = 0; i < m_offsets[rank].size; ++i) {
                 Step& step = plan.steps[m_offsets[rank].steps + i];
                 if (!isNamed[step.stream]) {
                     plan.streams[step.stream].label.insert(0, prefix);
                     isNamed[step.stream] = true;
                 }
-                if (plan.isCollective(step)) calls[step.label].push_back(step.index);
+                // Of a SendReceive, only two ranks make a call.
+                if (plan.isCollective(step) && !(step.op && step.op->name == "SendReceive"))
+                    calls[{step.node, made[step.node]++}][rank] = step.index;
                 if (step.transfer != kNone) plan.transfers[step.transfer].label.insert(0, prefix);
             }
         }
-        for (const auto& [label, steps] : calls)
-            for (const std::uint32_t one : steps)
-                for (const std::uint32_t other : steps) {
-                    if (one == other) continue;
+        for (const auto& [call, steps] : calls)
+            for (const auto& [rank, one] : steps)
+                for (const auto& [otherRank, other] : steps) {
+                    if (rank == otherRank) continue;
                     for (const std::uint32_t value : plan.steps[other].inputs)
                         if (value != kNone && plan.producers[value] != kNone)
                             plan.steps[one].waits.push_back(plan.producers[value]);

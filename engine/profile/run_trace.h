@@ -22,7 +22,8 @@ struct RunTrace {
     std::int64_t iterations = 0;
 };
 
-/// Throws Error(io), or Error(badFile), also for a trace of another program.
+/// Throws Error(io), or Error(badFile), also for a trace of another program, and for one whose ranks mix
+/// simulated and real devices of one name.
 RunTrace readRunTrace(const std::filesystem::path& path, const ReadProgress& progress = {});
 
 } // namespace twb

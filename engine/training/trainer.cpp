@@ -114,10 +114,14 @@ public:
             const Tensor host = toHost(tensor, m_devices);
             hash.add({static_cast<const char*>(host.data()), static_cast<std::size_t>(host.byteCount())});
         }
-        const std::uint64_t own = hash.value();
-        m_hashes.resize(static_cast<std::size_t>(ranks()));
-        world().run({CollectiveKind::allGather, Reduction::sum, DType::u64, &own, m_hashes.data(), 1, 0,
-                     "parameters"});
+        const std::array<std::uint64_t, 2> own{hash.value(), devicesHash()};
+        std::vector<std::array<std::uint64_t, 2>> all(static_cast<std::size_t>(ranks()));
+        world().run({CollectiveKind::allGather, Reduction::sum, DType::u64, own.data(), all.data(),
+                     static_cast<std::int64_t>(own.size()), 0, "parameters"});
+        m_hashes.clear();
+        for (const auto& [parameters, devices] : all) m_hashes.push_back(parameters);
+        // Unlike devices may round the same update differently; agree() then makes the parameters equal.
+        if (std::ranges::any_of(all, [&](const auto& one) { return one[1] != all[0][1]; })) return;
         const auto other =
             std::ranges::find_if(m_hashes, [&](std::uint64_t one) { return one != m_hashes[0]; });
         if (other != m_hashes.end())
@@ -291,6 +295,7 @@ public:
     const std::vector<std::uint64_t>& parameterHashes() const { return m_hashes; }
     const std::map<std::string, Tensor>& gradients() const { return m_gradients; }
     bool isModelled() const { return m_main.plan->virtualClock; }
+    const Plan& plan() const { return *m_main.plan; }
     const std::map<NodeId, std::string>& names() const { return m_names; }
     const BatchRows& rows() const { return m_rows; }
     bool hasBatches() const { return m_hasBatches; }
@@ -305,6 +310,16 @@ private:
     }
 
     const std::string& nameOf(NodeId id) const { return m_names.at(id); }
+
+    /// Of the models of the devices that the plan uses.
+    std::uint64_t devicesHash() const {
+        ContentHash hash;
+        for (const PlanStream& stream : m_main.plan->streams) {
+            const DeviceInfo& info = m_devices.at(stream.device).info();
+            hash.add(info.name).add(std::uint64_t{info.simulated});
+        }
+        return hash.value();
+    }
 
     /// The tensor on the host, not shared with a run that will change it.
     Tensor ownCopy(const Tensor& tensor) const {
@@ -640,6 +655,7 @@ std::int64_t Trainer::rowsPerEpoch() const noexcept {
 bool Trainer::hasValidation() const noexcept { return m_impl->hasValidation(); }
 bool Trainer::isModelled() const noexcept { return m_impl->isModelled(); }
 World& Trainer::world() const noexcept { return m_impl->world(); }
+const Plan& Trainer::plan() const noexcept { return m_impl->plan(); }
 void Trainer::agree() { m_impl->agree(); }
 void Trainer::compareParameters() { m_impl->compareParameters(); }
 const std::vector<std::uint64_t>& Trainer::parameterHashes() const noexcept {

@@ -78,13 +78,14 @@ public:
     bool hasValidation() const noexcept;
     bool isModelled() const noexcept; ///< a simulated device takes part: times come from its profile
     World& world() const noexcept;
+    const Plan& plan() const noexcept; ///< of a step with a whole batch
     /// All ranks take over the place and the state of rank 0. Called by run() before the first step, and to
     /// be called after only rank 0 has been restored.
     void agree();
 
     /// Hashes the trained parameters of each rank; all ranks must call it together. Throws Error(failed) with
     /// the first rank whose parameters differ from those of rank 0: a sum over ranks did not give all ranks
-    /// the same bits.
+    /// the same bits. If the ranks have unlike devices, which round differently, it does not throw.
     void compareParameters();
     /// The hashes of the last comparison, by rank. Empty before it, and without other ranks.
     const std::vector<std::uint64_t>& parameterHashes() const noexcept;

@@ -5912,6 +5912,18 @@ Update / Gewicht %6</translation>
         <source>Waiting: time of an iteration in which the rank waits for the last rank of a call. The slowest rank takes longest without waiting; the others wait for it. Samples: rows that the rank computes itself.</source>
         <translation>Warten: Zeit einer Iteration, in der der Rang auf den letzten Rang eines Aufrufs wartet. Der langsamste Rang braucht ohne Warten am längsten; die anderen warten auf ihn. Samples: Zeilen, die der Rang selbst berechnet.</translation>
     </message>
+    <message>
+        <source>modelled</source>
+        <translation>modelliert</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>Ranks with a simulated device have modelled times, which cannot be compared with measured ones. Samples: rows that the rank computes itself.</source>
+        <translation>Ränge mit einem simulierten Gerät haben modellierte Zeiten, die sich nicht mit gemessenen vergleichen lassen. Samples: Zeilen, die der Rang selbst berechnet.</translation>
+    </message>
 </context>
 <context>
     <name>twb::TrainingPanel</name>

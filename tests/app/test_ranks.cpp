@@ -307,11 +307,16 @@ private Q_SLOTS:
         const Ended first = Job(twb, mpi, 3, training({"--epochs", "2", "--checkpoint", "c"})).wait();
         QVERIFY2(first.exit == 0, qPrintable(first.err));
         const Ended second = Job(twb, mpi, 2,
-                                 training({"--epochs", "6", "--checkpoint", "c", "--resume",
-                                           "--export-weights", "w.safetensors"}))
+                                 training({"--epochs", "6", "--checkpoint", "c", "--resume", "--report",
+                                           "r.json", "--export-weights", "w.safetensors"}))
                                  .wait();
         QVERIFY2(second.exit == 0, qPrintable(second.err));
         QVERIFY(second.err.contains("resumed from epoch 3, step 20"));
+        // Only rank 0 knows the earlier epochs; the pace is that of the steps since.
+        for (const auto& rank : twb.json("r.json").at("ranks").at("each")) {
+            QCOMPARE(rank["iterations"], 40);
+            QVERIFY(rank["samples_per_s"] > 0.0);
+        }
         QVERIFY(farthest(weightsIn(twb, "w.safetensors"), weightsIn(twb, "alone.safetensors")) <= 1e-12);
     }
 
@@ -629,6 +634,29 @@ private Q_SLOTS:
         QVERIFY2(ended.out.contains("6 runs: 6 finished now, 0 finished earlier, 0 failed"),
                  qPrintable(ended.out));
         QCOMPARE(QDir(twb.file("out")).entryList({"*.part"}), QStringList());
+    }
+
+    /// A simulated GPU: its iterations are on the virtual clock, but ranks wait in real time.
+    void modelledRanksSayNothingOfWaits_data() { launchers(); }
+    void modelledRanksSayNothingOfWaits() {
+        TWB_NEED_MPI;
+        Program twb;
+        GraphMaker maker;
+        const NodeId a = maker.node("Full", "a", "cuda:0", {{"shape", Integers{4}}, {"value", 1.5}});
+        const NodeId back = maker.node("To", "back", "cpu", {}, {a});
+        maker.node("Probe", "seen", "cpu", {}, {maker.node("AllReduce", "sum", "cpu", {}, {back})});
+        twb.save("g.twb", maker);
+        const Ended ended = Job(twb, mpi, 2,
+                                {"run", "g.twb", "--iterations", "3", "--device-map", "cuda:0=simulated:h200",
+                                 "--report", "r.json", "--trace", "t.json"})
+                                .wait();
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        for (const auto& rank : twb.json("r.json").at("ranks").at("each")) {
+            QCOMPARE(rank["modelled"], true);
+            QVERIFY(!rank.contains("wait_ms") && !rank.contains("slowest"));
+        }
+        QVERIFY2(!ended.out.contains("without waiting"), qPrintable(ended.out));
+        for (const RankPace& rank : readRunTrace(twb.fsPath("t.json")).ranks) QVERIFY(rank.isModelled);
     }
 
     void aBatchOnRanksNeedsAFolder_data() { launchers(); }

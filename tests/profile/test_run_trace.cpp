@@ -1,4 +1,7 @@
+#include "ops/op_table.h"
 #include "profile/example_plan.h"
+#include "profile/plan_text.h"
+#include "profile/rank_report.h"
 #include "profile/report.h"
 #include "profile/run_course.h"
 #include "profile/run_trace.h"
@@ -12,7 +15,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <functional>
 #include <sstream>
+#include <thread>
 
 using namespace twb;
 using namespace twb::test;
@@ -21,7 +27,7 @@ using nlohmann::json;
 namespace {
 
 /// The example as a run on a real clock, with its copy as a call over all ranks.
-std::shared_ptr<const Plan> planWithCall() {
+std::shared_ptr<Plan> planWithCall() {
     const auto plan = examplePlan();
     plan->producers = {0, 1, 2, 3};
     plan->virtualClock = false;
@@ -39,17 +45,45 @@ struct Folder {
 };
 
 /// Rank r starts r times 5 ms later.
-std::string traceOfRanks(int ranks) {
-    const auto plan = planWithCall();
+std::string traceOfRanks(int ranks, const std::shared_ptr<const Plan>& plan = planWithCall()) {
     std::string out;
     const auto errors = onRanks(ranks, [&](const std::shared_ptr<World>& world) {
         TraceRecorder recorder(plan);
         recorder.add(exampleRecords());
-        std::vector<RankPace> paces(std::size_t(ranks), {1000, 2, 10, 0});
-        paces.back().waitNs = 0;
+        const std::vector<RankPace> paces(std::size_t(ranks), {1000, 2, 10, 0});
         std::ostringstream text;
         recorder.writeTogether(text, *world, 77'000'000 + world->rank() * 5'000'000, paces);
         if (world->rank() == 0) out = text.str();
+    });
+    for (const std::string& error : errors)
+        if (!error.empty()) qFatal("%s", error.c_str());
+    return out;
+}
+
+/// Of one rank, with its plan changed.
+QByteArray traceWith(const std::function<void(json&)>& change) {
+    json plan = planToJson(*planWithCall());
+    change(plan);
+    const json event{
+        {"name", "twb_plan"}, {"ph", "M"}, {"pid", 1}, {"args", {{"rank", 0}, {"plan", plan.dump()}}}};
+    return QByteArray::fromStdString(json{{"traceEvents", json::array({event})}}.dump());
+}
+
+/// The report of two ranks. Rank 1 is late for its start-up and, if `isLate`, for the call of the plan.
+RankReport reportOfRanks(bool isLate, bool isModelled) {
+    constexpr auto late = std::chrono::milliseconds(400);
+    RankReport out;
+    const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+        const auto plan = planWithCall();
+        plan->virtualClock = isModelled && world->rank() == 1;
+        for (const std::string& label : {std::string("start-up"), plan->steps[1].label}) {
+            if (world->rank() == 1 && (isLate || label == "start-up")) std::this_thread::sleep_for(late);
+            Collective call;
+            call.label = label;
+            world->run(call);
+        }
+        const RankReport report = reportRanks(*world, {1e9, 1, 10}, *plan);
+        if (world->rank() == 0) out = report;
     });
     for (const std::string& error : errors)
         if (!error.empty()) qFatal("%s", error.c_str());
@@ -129,6 +163,46 @@ private Q_SLOTS:
         courseOf(*read.plan, read.records); // refers only to what is there
     }
 
+    void callsAreJoinedByNodeAcrossRanks() {
+        const auto plan = planWithCall();
+        plan->transfers.push_back(plan->transfers[0]);
+        plan->steps[3].transfer = 1;
+        plan->steps[3].label = plan->steps[1].label;
+        const Folder folder;
+        const auto ranks = readRunTrace(folder.save(traceOfRanks(2, plan)));
+        // Each call waits for the input of the same call on the other rank.
+        using Steps = std::vector<std::uint32_t>;
+        QCOMPARE(ranks.plan->steps[1].waits, Steps{4});
+        QCOMPARE(ranks.plan->steps[3].waits, Steps{6});
+        plan->steps[3].op = findOp("SendReceive"); // may be a call of two other ranks
+        const auto other = readRunTrace(folder.save(traceOfRanks(2, plan)));
+        QCOMPARE(other.plan->steps[1].waits, Steps{4});
+        QCOMPARE(other.plan->steps[3].waits, Steps());
+    }
+
+    void waitsAreThoseOfThePlansCalls() {
+        QVERIFY(reportOfRanks(false, false).ranks.at(0).waitNs < 200e6); // not the start-up's 400 ms
+        const RankReport report = reportOfRanks(true, false);
+        QVERIFY(report.ranks.at(0).waitNs > 300e6);
+        QCOMPARE(report.slowest(), 1);
+        const json each = toJson(report.ranks);
+        QCOMPARE(each[1]["modelled"], false);
+        QCOMPARE(each[1]["slowest"], true);
+        QVERIFY(each[0]["wait_ms"] > 300.0);
+    }
+
+    void modelledRanksSayNothingOfWaits() {
+        const RankReport report = reportOfRanks(true, true);
+        QCOMPARE(report.slowest(), -1);
+        const json each = toJson(report.ranks);
+        QCOMPARE(each[0]["modelled"], false);
+        QCOMPARE(each[1]["modelled"], true);
+        for (const json& rank : each) QVERIFY(!rank.contains("wait_ms") && !rank.contains("slowest"));
+        const QString table = QString::fromStdString(toTable(report));
+        QVERIFY2(table.contains("modelled") && table.contains("measured"), qPrintable(table));
+        QVERIFY2(!table.contains("slowest") && !table.contains("without waiting"), qPrintable(table));
+    }
+
     void otherTracesAreRefused_data() {
         QTest::addColumn<QByteArray>("text");
         QTest::addColumn<QString>("sentence");
@@ -146,6 +220,24 @@ private Q_SLOTS:
         QTest::newRow("a step that is not there")
             << QByteArray::fromStdString(text.str()).replace("\"step\":3", "\"step\":33")
             << QStringLiteral("a step that the plan does not have");
+        const QString refers = QStringLiteral("event 0: a plan refers to something that it does not have");
+        QTest::newRow("waits for no step")
+            << traceWith([](json& plan) { plan["steps"][1]["waits"] = json::array({kNone}); }) << refers;
+        QTest::newRow("an unknown dtype")
+            << traceWith([](json& plan) { plan["values"][0][1] = 99; }) << refers;
+        QTest::newRow("an unknown memory")
+            << traceWith([](json& plan) { plan["values"][0][4] = -1; }) << refers;
+        QTest::newRow("an unknown queue")
+            << traceWith([](json& plan) { plan["streams"][0][1] = 5; }) << refers;
+        QTest::newRow("an unknown kind of transfer")
+            << traceWith([](json& plan) { plan["transfers"][0]["kind"] = 4; }) << refers;
+        QTest::newRow("more controls than steps")
+            << traceWith([](json& plan) { plan["controls"] = 1'000'000'000'000'000'000; }) << refers;
+        QByteArray mixed = QByteArray::fromStdString(traceOfRanks(2));
+        const QByteArray simulated = R"(\"simulated\":true)";
+        mixed.replace(mixed.indexOf(simulated), simulated.size(), R"(\"simulated\":false)");
+        QTest::newRow("a device that is real on one rank only")
+            << mixed << QStringLiteral("cuda:0 is simulated on some ranks and real on others");
     }
     void otherTracesAreRefused() {
         QFETCH(const QByteArray, text);

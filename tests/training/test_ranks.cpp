@@ -1,3 +1,4 @@
+#include "backends/simulated/simulated_backend.h"
 #include "ops/op_table.h"
 #include "support/hooked_backend.h"
 #include "support/op_runner.h"
@@ -308,6 +309,38 @@ private Q_SLOTS:
         QCOMPARE(errors, std::vector<std::string>(2));
         QVERIFY(out[0] == out[1]);
         QVERIFY(farthest(out[0], alone) <= 1e-12);
+    }
+
+    void unlikeDevicesMayRoundDifferently_data() {
+        QTest::addColumn<bool>("areAlike");
+        QTest::newRow("alike") << true;
+        QTest::newRow("unlike") << false;
+    }
+    /// Ranks with other parameters: a mistake of a sum only where the ranks have the same devices.
+    void unlikeDevicesMayRoundDifferently() {
+        QFETCH(const bool, areAlike);
+        const Problem problem = normalizedNetwork(60, 10, {}, "cuda:0");
+        const auto stateAfter = [&](std::int64_t steps) {
+            Trainer trainer(problem.graph, simulatedMap(), problem.files, {});
+            (void)train(trainer, steps);
+            return trainer.state();
+        };
+        const std::vector<std::map<std::string, Tensor>> states{stateAfter(1), stateAfter(3)};
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            DeviceMap devices = mapIn(world);
+            DeviceProfile profile = devices.at(Device::cuda(0)).profile();
+            if (!areAlike && world->rank() == 1) profile.name = "another GPU";
+            devices.set(Device::cuda(0), makeSimulatedBackend(Device::cuda(0), profile), true);
+            Trainer trainer(problem.graph, devices, problem.files, {});
+            trainer.restore({0, 1, 1}, states[static_cast<std::size_t>(world->rank())], "a state");
+            trainer.compareParameters();
+            const std::vector<std::uint64_t>& hashes = trainer.parameterHashes();
+            if (hashes.size() != 2 || hashes[0] == hashes[1]) throw Error(ErrorCode::failed, "not hashed");
+        });
+        for (const std::string& error : errors)
+            QCOMPARE(error.substr(0, error.find(':')),
+                     areAlike ? std::string("after step 1, rank 1 has other parameters than rank 0")
+                              : std::string());
     }
 
     /// A state of three ranks goes on with two.

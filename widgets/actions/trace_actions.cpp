@@ -72,17 +72,25 @@ void TraceActions::showRanks() {
     content.columns = {tr("rank"),    tr("iteration"), tr("without waiting"),
                        tr("waiting"), tr("samples/s"), {}};
     content.alarm = tr("slowest");
+    // Waits are measured, so they do not belong beside times on a virtual clock.
+    const bool isModelled = RankReport::isModelled(ranks);
+    const QString none = QStringLiteral("–");
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         const RankPace& rank = ranks[i];
+        QString mark = int(i) == slowest ? content.alarm : QString();
+        if (isModelled) mark = rank.isModelled ? tr("modelled") : tr("measured");
         content.rows.push_back(
-            {tr("rank %1").arg(i), ms(rank.iterationNs), ms(rank.ownNs()), ms(rank.waitNs),
-             rank.samplesPerSecond > 0 ? grouped(std::llround(rank.samplesPerSecond)) : QStringLiteral("–"),
-             int(i) == slowest ? content.alarm : QString()});
+            {tr("rank %1").arg(i), ms(rank.iterationNs), isModelled ? none : ms(rank.ownNs()),
+             isModelled ? none : ms(rank.waitNs),
+             rank.samplesPerSecond > 0 ? grouped(std::llround(rank.samplesPerSecond)) : none, mark});
     }
     content.remark =
-        tr("Waiting: time of an iteration in which the rank waits for the last rank of a call. The "
-           "slowest rank takes longest without waiting; the others wait for it. Samples: rows that "
-           "the rank computes itself.");
+        isModelled
+            ? tr("Ranks with a simulated device have modelled times, which cannot be compared with measured "
+                 "ones. Samples: rows that the rank computes itself.")
+            : tr("Waiting: time of an iteration in which the rank waits for the last rank of a call. The "
+                 "slowest rank takes longest without waiting; the others wait for it. Samples: rows that "
+                 "the rank computes itself.");
     ReviewDialog(content, &m_window).exec();
 }
 
