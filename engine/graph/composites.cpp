@@ -276,7 +276,7 @@ const std::vector<Composite>& composites() {
 
 const Composite* exampleOf(std::string_view op) noexcept {
     static std::mutex mutex;
-    static std::map<std::string, Composite, std::less<>> examples; // of an op that somebody asked about
+    static std::map<std::string, Composite, std::less<>> examples; // made at the first use
     const Op* entry = findOp(op);
     if (!entry || !entry->example.none.empty()) return nullptr;
     const std::lock_guard lock(mutex);

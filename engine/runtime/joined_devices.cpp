@@ -17,19 +17,23 @@ RankDevice* rankDevice(const DeviceMap& devices, Device device) {
     return dynamic_cast<RankDevice*>(devices.find(device));
 }
 
-/// The first of the ranks' clauses, with its rank; "" if all are empty. All ranks get the same.
+/// The first of the ranks' clauses; "" if all are empty. All ranks get the same.
 std::string firstOf(World& world, const std::string& own) {
-    using Text = std::array<char, 256>;
+    using Text = std::array<char, 512>;
     Text mine{};
     std::memcpy(mine.data(), own.data(), std::min(own.size(), mine.size() - 1));
     std::vector<Text> all(static_cast<std::size_t>(world.size()));
     world.run({CollectiveKind::allGather, Reduction::sum, DType::u8, mine.data(), all.data(),
                static_cast<std::int64_t>(mine.size()), 0, "devices"});
-    for (std::size_t rank = 0; rank < all.size(); ++rank)
-        if (all[rank][0] != 0)
-            return world.size() == 1 ? std::string(all[rank].data())
-                                     : fmt::format("{} on rank {}", all[rank].data(), rank);
+    for (const Text& text : all)
+        if (text[0] != 0) return text.data();
     return {};
+}
+
+/// The end of "cuda:0 cannot use NCCL".
+std::string reported(const World& world, const std::string& why) {
+    if (why.empty()) return {};
+    return world.size() == 1 ? ": " + why : fmt::format(": {} on rank {}", why, world.rank());
 }
 
 } // namespace
@@ -40,47 +44,72 @@ bool makesCalls(const DeviceMap& devices, Device device) {
 }
 
 JoinedDevices::JoinedDevices(const Graph& graph, const DeviceMap& devices) : m_devices(devices) {
+    if (m_devices.world().info().simulated) return;
+    try {
+        join(graph);
+    } catch (...) { // without a constructed object, there is no destructor
+        leave();
+        throw;
+    }
+}
+
+JoinedDevices::~JoinedDevices() { leave(); }
+
+void JoinedDevices::leave() noexcept {
+    for (RankDevice* device : m_joined) device->leave();
+    m_joined.clear();
+}
+
+void JoinedDevices::join(const Graph& graph) {
     World& world = m_devices.world();
-    if (world.info().simulated) return;
     const auto isAsked = [&](const Lane& lane) {
         if (world.size() > 1) return true;
+        if (m_devices.resolve(lane.device).isCpu()) return false;
         return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
             const Op* op = findOp(node.op);
             return node.lane == lane.id && op && op->role == OpRole::collective;
         });
     };
+    // By the names in the graph, which all ranks share. `auto` may be another device on each rank.
     std::vector<Device> seen;
     for (const Lane& lane : graph.lanes()) {
+        if (lane.device.isCpu() || std::ranges::find(seen, lane.device) != seen.end() || !isAsked(lane))
+            continue;
+        seen.push_back(lane.device);
         const Device device = m_devices.resolve(lane.device);
-        if (device.isCpu() || std::ranges::find(seen, device) != seen.end() || !isAsked(lane)) continue;
-        seen.push_back(device);
-        const std::string why = tryToJoin(rankDevice(m_devices, device), world);
-        if (!why.empty() && !m_devices.isSimulated(device))
-            m_remarks.push_back(fmt::format("{} makes no calls over ranks: {}; its tensors are copied to the "
-                                            "cpu for them",
-                                            device.toString(), why));
+        if (makesCalls(m_devices, device)) continue; // joined as `auto` or by its name, on all ranks
+        const std::string why = tryToJoin(device);
+        if (!why.empty() && !device.isCpu() && !m_devices.isSimulated(device))
+            m_remarks.push_back(
+                fmt::format("{} cannot use NCCL{}. Its tensors are copied to the cpu for calls over ranks.",
+                            device.toString(), why));
     }
 }
 
-JoinedDevices::~JoinedDevices() {
-    for (RankDevice* device : m_joined) device->leave();
-}
-
-/// Why it has not joined; "" if it has.
-std::string JoinedDevices::tryToJoin(RankDevice* device, World& world) {
-    std::string why = firstOf(world, device ? device->whyNoCalls() : "it is no GPU");
+/// Why it has not joined, to follow "cuda:0 cannot use NCCL"; "" if it has.
+std::string JoinedDevices::tryToJoin(Device of) {
+    World& world = m_devices.world();
+    RankDevice* const device = rankDevice(m_devices, of);
+    std::string own;
+    if (device)
+        own = reported(world, device->whyNoCalls());
+    else
+        own = fmt::format(", because rank {} {}", world.rank(),
+                          of.isCpu() ? "uses the cpu instead" : "has no real GPU");
+    std::string why = firstOf(world, own);
     if (!why.empty()) return why;
-    std::string failure;
+    own.clear();
+    m_joined.push_back(device); // firstOf() may throw
     try {
         device->join(world);
     } catch (const Error& error) {
-        failure = error.what();
+        own = reported(world, error.what());
     }
-    why = firstOf(world, failure);
-    if (why.empty())
-        m_joined.push_back(device);
-    else
+    why = firstOf(world, own);
+    if (!why.empty()) {
+        m_joined.pop_back();
         device->leave();
+    }
     return why;
 }
 

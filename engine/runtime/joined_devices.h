@@ -24,12 +24,14 @@ public:
     JoinedDevices(const JoinedDevices&) = delete;
     JoinedDevices& operator=(const JoinedDevices&) = delete;
 
-    /// Why calls go through the cpu: "cuda:0 makes no calls over ranks: NCCL not found (libnccl.so.2) on rank
-    /// 2; its tensors are copied to the cpu for them".
+    /// Why calls go through the cpu: "cuda:0 cannot use NCCL, because rank 1 has no real GPU. Its tensors are
+    /// copied to the cpu for calls over ranks."
     const std::vector<std::string>& remarks() const noexcept { return m_remarks; }
 
 private:
-    std::string tryToJoin(RankDevice* device, World& world);
+    void join(const Graph& graph);
+    std::string tryToJoin(Device device);
+    void leave() noexcept;
 
     const DeviceMap m_devices; ///< keeps the backends and the world alive
     std::vector<RankDevice*> m_joined;

@@ -30,6 +30,10 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 using Values = std::vector<double>;
 
+const std::string kNoGpu =
+    "cuda:0 cannot use NCCL, because rank 1 has no real GPU. Its tensors are copied to "
+    "the cpu for calls over ranks.";
+
 int currentGpu() {
     int gpu = -1;
     cudaGetDevice(&gpu);
@@ -408,10 +412,19 @@ private Q_SLOTS:
         });
         QCOMPARE(errors, std::vector<std::string>(2));
         const QString wanted =
-            QString("cuda:0 makes no calls over ranks: %1; its tensors are copied to the cpu "
-                    "for them")
+            QString("cuda:0 cannot use NCCL: %1. Its tensors are copied to the cpu for calls over ranks.")
                 .arg(why);
         for (const std::string& remark : remarks) QCOMPARE(QString::fromStdString(remark), wanted);
+    }
+
+    /// The other rank may wait in NCCL for the one that failed, so the world ends.
+    void aFailureInsideNcclEndsTheWorld() {
+        fake::Nccl nccl = working();
+        nccl.init = cuda::nccl::kInternalError;
+        for (const std::string& error : failuresOf(nccl))
+            QVERIFY2(error.starts_with("rank ") && error.find(" failed: NCCL reports: ") != std::string::npos,
+                     error.c_str());
+        QCOMPARE(fake::liveCommunicators(), 0);
     }
 
     /// One rank has a simulated GPU.
@@ -421,12 +434,66 @@ private Q_SLOTS:
             const DeviceMap map = world->rank() == 0 ? mapOf(gpus[0], world) : mapIn(world);
             const JoinedDevices joined(sumOnGpu(), map);
             if (makesCalls(map, Device::cuda(0))) throw Error(ErrorCode::failed, "it has joined");
-            if (world->rank() == 0 &&
-                joined.remarks().at(0).find("it is no GPU on rank 1") == std::string::npos)
+            if (world->rank() == 0 && joined.remarks().at(0) != kNoGpu)
                 throw Error(ErrorCode::failed, joined.remarks()[0]);
             world->run({});
         });
         QCOMPARE(errors, std::vector<std::string>(2));
+        QCOMPARE(fake::liveCommunicators(), 0);
+    }
+
+    /// `auto` is a GPU on rank 0 and the cpu on rank 1.
+    void autoMayBeAnotherDeviceOnEachRank() {
+        const auto gpus = gpusFor(2, working());
+        GraphMaker g;
+        g.node("Ones", "a", "auto", {{"shape", Ints{3}}});
+        g.node("Ones", "b", "cuda:0", {{"shape", Ints{3}}});
+        std::vector<std::vector<std::string>> remarks(2);
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            DeviceMap map;
+            if (world->rank() == 0) map = mapOf(gpus[0], world);
+            map.setWorld(world);
+            const JoinedDevices joined(g.graph(), map);
+            remarks[static_cast<std::size_t>(world->rank())] = joined.remarks();
+            if (makesCalls(map, Device::cuda(0))) throw Error(ErrorCode::failed, "it has joined");
+            world->run({});
+        });
+        QCOMPARE(errors, std::vector<std::string>(2));
+        QCOMPARE(remarks[0],
+                 (std::vector<std::string>{
+                     "cuda:0 cannot use NCCL, because rank 1 uses the cpu instead. Its tensors are "
+                     "copied to the cpu for calls over ranks.",
+                     kNoGpu}));
+        // Where all ranks have the GPU, it joins once.
+        const auto again = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            const DeviceMap map = mapOf(gpus[static_cast<std::size_t>(world->rank())], world);
+            const JoinedDevices joined(g.graph(), map);
+            if (!joined.remarks().empty()) throw Error(ErrorCode::failed, joined.remarks()[0]);
+            if (!makesCalls(map, Device::cuda(0))) throw Error(ErrorCode::failed, "it has not joined");
+            world->run({});
+        });
+        QCOMPARE(again, std::vector<std::string>(2));
+        QCOMPARE(fake::liveCommunicators(), 0);
+    }
+
+    /// A rank whose GPU is lost does not reach NCCL, in which the other would wait for it for ever.
+    void aRankThatFailsBeforeNcclKeepsAllFromJoining() {
+        const auto gpus = gpusFor(2, working());
+        fake::lose({.number = 1});
+        std::vector<std::string> remarks(2);
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            const auto rank = static_cast<std::size_t>(world->rank());
+            const DeviceMap map = mapOf(gpus[rank], world);
+            const JoinedDevices joined(sumOnGpu(), map);
+            remarks[rank] = joined.remarks().at(0);
+            if (makesCalls(map, Device::cuda(0))) throw Error(ErrorCode::failed, "it has joined");
+            world->run({});
+        });
+        fake::giveBack();
+        QCOMPARE(errors, std::vector<std::string>(2));
+        QVERIFY2(remarks[0].starts_with("cuda:0 cannot use NCCL: ") &&
+                     remarks[0].find(" on rank 0. Its tensors") != std::string::npos,
+                 remarks[0].c_str());
         QCOMPARE(fake::liveCommunicators(), 0);
     }
 

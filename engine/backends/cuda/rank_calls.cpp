@@ -100,17 +100,37 @@ RankCalls::RankCalls(std::shared_ptr<const nccl::Library> library, std::shared_p
                      Allocator& memory, World& world)
     : m_nccl(std::move(library)), m_gpu(std::move(gpu)), m_world(world) {
     nccl::UniqueId id{};
-    // Rank 0 gives its id also if it has none, since the others wait for it.
-    const int made = world.rank() == 0 ? m_nccl->uniqueId(&id) : nccl::kSuccess;
-    if (made != nccl::kSuccess) id = {};
+    std::string failure;
+    try {
+        m_gpu->makeCurrent();
+        m_number = memory.allocate(sizeof(std::int32_t), MemoryKind::device);
+        const int made = world.rank() == 0 ? m_nccl->uniqueId(&id) : nccl::kSuccess;
+        if (made != nccl::kSuccess)
+            failure = fmt::format("NCCL reports: {} (ncclGetUniqueId)", m_nccl->errorText(made));
+    } catch (const Error& error) {
+        failure = error.what();
+    }
+    // ncclCommInitRank waits for all ranks, so none may call it unless all do.
+    std::int64_t failures = failure.empty() ? 0 : 1;
+    world.run(
+        {CollectiveKind::allReduce, Reduction::max, DType::i64, &failures, &failures, 1, 0, "NCCL ready"});
+    if (!failure.empty()) throw Error(ErrorCode::failed, failure);
+    if (failures > 0) {
+        m_failure = "another rank cannot use NCCL";
+        return;
+    }
     world.run({CollectiveKind::broadcast, Reduction::sum, DType::u8, id.bytes.data(), id.bytes.data(),
                static_cast<std::int64_t>(id.bytes.size()), 0, "NCCL"});
-    if (std::ranges::all_of(id.bytes, [](char byte) { return byte == 0; }))
-        throw Error(ErrorCode::failed,
-                    fmt::format("NCCL reports: {} (ncclGetUniqueId)", m_nccl->errorText(made)));
-    m_gpu->makeCurrent();
-    m_number = memory.allocate(sizeof(std::int32_t), MemoryKind::device);
-    check(m_nccl->init(&m_communicator, world.size(), id, world.rank()), "ncclCommInitRank", "");
+    const int joined = m_nccl->init(&m_communicator, world.size(), id, world.rank());
+    try {
+        check(joined, "ncclCommInitRank", "");
+    } catch (const Error& error) {
+        // All ranks see wrong use, such as two ranks on one GPU. After another failure, the others may wait
+        // in NCCL for ever.
+        if (joined != nccl::kInvalidUsage && world.size() > 1)
+            world.abort(fmt::format("rank {} failed: {}", world.rank(), error.what()));
+        throw;
+    }
 }
 
 RankCalls::~RankCalls() {

@@ -16,7 +16,9 @@ namespace twb::cuda {
 /// time.
 class RankCalls {
 public:
-    /// Joins the GPUs of the other ranks: the id of rank 0 is broadcast over `world`. Throws Error(failed).
+    /// Joins the GPUs of the other ranks: the id of rank 0 is broadcast over `world`. Throws Error(failed) if
+    /// this rank cannot join. If another rank cannot, issue() throws. If NCCL fails where other ranks may
+    /// wait for this one in it, the world is aborted.
     RankCalls(std::shared_ptr<const nccl::Library> library, std::shared_ptr<Gpu> gpu, Allocator& memory,
               World& world);
     ~RankCalls();

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -201,8 +202,9 @@ Cost cost(const twb_op& op, std::span<const TensorType> inputs, std::span<const 
     double flops = 0;
     double bytes = 0;
     op.cost(&call, out.data(), &flops, &bytes);
-    result.flops = std::max(flops, 0.0);
-    result.bytes = std::max(bytes, 0.0);
+    const auto positive = [](double figure) { return std::isfinite(figure) && figure > 0 ? figure : 0; };
+    result.flops = positive(flops);
+    result.bytes = positive(bytes);
     return result;
 }
 

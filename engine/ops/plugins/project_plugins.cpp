@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <unistd.h>
 
 namespace twb {
 namespace {
@@ -57,20 +58,35 @@ Trust trustIn(const fs::path& ops) {
 }
 
 void rememberTrust(const fs::path& ops, bool isTrusted) {
+    // A line break would make the rest of the path an answer about another folder.
+    if (ops.string().find('\n') != std::string::npos)
+        throw Error(ErrorCode::io, fmt::format("the answer is not remembered, because the path {} contains a "
+                                               "line break; rename the folder",
+                                               ops.string()));
+    fs::path path = trustFile();
+    if (path.empty())
+        throw Error(ErrorCode::io, "the answer is not remembered, because HOME is not set; set HOME or "
+                                   "XDG_CONFIG_HOME");
     std::map<std::string, bool> answers = readTrust();
     answers[ops.string()] = isTrusted;
-    const fs::path path = trustFile();
     std::error_code failed;
     fs::create_directories(path.parent_path(), failed);
-    std::ofstream file(path, std::ios::trunc);
+    if (const fs::path followed = fs::canonical(path, failed); !failed) path = followed; // through links
+    // A rename, so that no reader sees half of the answers.
+    const fs::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
+    std::ofstream file(temporary, std::ios::trunc);
     for (const auto& [folder, trusted] : answers) file << (trusted ? '+' : '-') << folder << '\n';
     file.close();
-    if (!file)
+    if (file) fs::rename(temporary, path, failed);
+    if (!file || failed) {
+        fs::remove(temporary, failed);
         throw Error(ErrorCode::io,
                     fmt::format("{} cannot be written, so the answer is not remembered", path.string()));
+    }
 }
 
 void trustAllProjects() noexcept { everyFolderIsTrusted = true; }
+bool areAllProjectsTrusted() noexcept { return everyFolderIsTrusted; }
 
 bool loadProjectPlugins(const fs::path& project) {
     static std::mutex once;

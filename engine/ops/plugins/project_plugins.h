@@ -14,14 +14,15 @@ enum class Trust : std::uint8_t { unasked, trusted, refused };
 /// The folder "ops" beside a project; empty if it has no libraries.
 std::filesystem::path opsBeside(const std::filesystem::path& project);
 Trust trustIn(const std::filesystem::path& ops);
-/// Throws Error(io).
+/// Throws Error(io), also for a path with a line break.
 void rememberTrust(const std::filesystem::path& ops, bool isTrusted);
 /// All folders are trusted in this process, and nothing is remembered.
 void trustAllProjects() noexcept;
+bool areAllProjectsTrusted() noexcept; ///< by trustAllProjects()
 
 /// Adds the ops of the project's plug-ins to the op table, once per folder, if the folder is trusted. If
-/// nobody was asked, pluginProblems() says so. Returns whether there are new ops. May be called from any
-/// thread.
+/// the user was not asked yet, pluginProblems() says so. Returns whether there are new ops. May be called
+/// from any thread.
 bool loadProjectPlugins(const std::filesystem::path& project);
 
 } // namespace twb
