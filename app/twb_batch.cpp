@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -250,16 +251,40 @@ private:
     void serve(Interrupts& interrupts, const std::vector<BatchMember>& members, int timeoutMs) {
         const auto event = interrupts.wait(timeoutMs);
         if (event == Interrupts::Event::interrupted) {
-            m_cancelled = true;
-            for (const auto& [index, process] : m_running) process.send(SIGTERM);
+            cancel();
         } else if (event == Interrupts::Event::timeout && m_cancelled) {
             for (const auto& [index, process] : m_running) process.send(SIGKILL);
         }
         for (auto at = m_running.begin(); at != m_running.end();) {
             const auto ending = at->second.poll();
+            if (ending && isTold(*ending)) awaitOwnSignal(interrupts);
             if (ending) end(at->first, members[at->first], *ending);
             at = ending ? m_running.erase(at) : std::next(at);
         }
+    }
+
+    void cancel() {
+        m_cancelled = true;
+        for (const auto& [index, process] : m_running) process.send(SIGTERM);
+    }
+
+    /// Whether a run has ended because it was asked to.
+    static bool isTold(const ChildProcess::Ending& ending) {
+        return ending.signal == SIGTERM || ending.signal == SIGINT ||
+               (!ending.signal && ending.exitCode == static_cast<int>(ExitCode::cancelled));
+    }
+
+    /// A terminal and a launcher signal the processes of a job one after the other, so a run may end before
+    /// this program knows that all shall.
+    void awaitOwnSignal(Interrupts& interrupts) {
+        using Clock = std::chrono::steady_clock;
+        constexpr std::chrono::milliseconds patience(500);
+        for (const auto end = Clock::now() + patience; !m_cancelled && Clock::now() < end;) {
+            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+            if (interrupts.wait(static_cast<int>(left.count()) + 1) == Interrupts::Event::interrupted)
+                cancel();
+        }
+        interrupts.post(); // other runs may have ended meanwhile
     }
 
     void end(std::size_t index, const BatchMember& member, const ChildProcess::Ending& ending) {

@@ -10,6 +10,16 @@
 using namespace twb;
 using namespace twb::test;
 
+namespace {
+
+/// The first child of a process; 0 if it has none.
+qlonglong childOf(const QProcess& process) {
+    QFile list(QString("/proc/%1/task/%1/children").arg(process.processId()));
+    return list.open(QIODevice::ReadOnly) ? list.readAll().split(' ').value(0).toLongLong() : 0;
+}
+
+} // namespace
+
 class TestBatch : public QObject {
     Q_OBJECT
 
@@ -190,6 +200,24 @@ private Q_SLOTS:
         QCOMPARE(twb.json("out/summary.json").at("count"), 1);
     }
 
+    /// As a launcher does that signals the processes of a job one after the other.
+    void aRunThatIsToldToEndBeforeTheBatchHasNotCrashed() {
+        const Program twb;
+        twb.save("a_long.twb", longGraph());
+        QProcess process;
+        process.setWorkingDirectory(twb.file(""));
+        process.start(Program::path(), {"batch", "a_long.twb", "--iterations", "20000", "--report", "out"});
+        QVERIFY(process.waitForStarted());
+        QTRY_VERIFY_WITH_TIMEOUT(childOf(process) > 0 && twb.exists("out/a_long.log"), 10000);
+        ::kill(static_cast<pid_t>(childOf(process)), SIGTERM);
+        QTest::qWait(100);
+        ::kill(static_cast<pid_t>(process.processId()), SIGTERM);
+        const Ended ended = Program::wait(process, 15000);
+        QCOMPARE(ended.exit, 130);
+        QVERIFY(ended.out.contains("0 failed, 1 not run"));
+        QVERIFY(!twb.exists("out/a_long.json"));
+    }
+
     /// A crash, or the kernel's out-of-memory kill, ends only one run.
     void aCrashLeavesTheOthers() {
         const Program twb;
@@ -200,15 +228,9 @@ private Q_SLOTS:
         process.start(Program::path(),
                       {"batch", "a_long.twb", "b_quick.twb", "--iterations", "20000", "--report", "out"});
         QVERIFY(process.waitForStarted());
-        const QString children = QString("/proc/%1/task/%1/children").arg(process.processId());
-        if (!QFile::exists(children)) QSKIP("this kernel does not list child processes");
-        const auto child = [&] {
-            QFile list(children);
-            return list.open(QIODevice::ReadOnly) ? list.readAll().split(' ').value(0).toLongLong() : 0;
-        };
-        QTRY_VERIFY_WITH_TIMEOUT(child() > 0 && twb.exists("out/a_long.log"), 10000);
+        QTRY_VERIFY_WITH_TIMEOUT(childOf(process) > 0 && twb.exists("out/a_long.log"), 10000);
         // Not SIGSEGV, which a sanitizer would catch.
-        ::kill(static_cast<pid_t>(child()), SIGABRT);
+        ::kill(static_cast<pid_t>(childOf(process)), SIGABRT);
         const Ended ended = Program::wait(process);
         QCOMPARE(ended.exit, 1);
         QCOMPARE(twb.json("out/a_long.json").at("status"), "crashed");
