@@ -2,9 +2,9 @@
 
 #include "formats/file_claims.h"
 #include "formats/project.h"
+#include "formats/remote_run.h"
 #include "formats/tensor_archive.h"
 #include "profile/run_events.h"
-#include "remote/remote_run.h"
 #include "widgets/document.h"
 #include "widgets/run_controller.h"
 #include "widgets/text.h"

@@ -235,31 +235,22 @@ private Q_SLOTS:
 
     void normalizationsEndWithTheirOps_data() {
         QTest::addColumn<QString>("activation");
-        QTest::addColumn<QString>("dtype");
-        for (const char* dtype : {"f32", "f64", "bf16"})
-            for (const char* name : {"Relu", "Gelu", "Clip"})
-                QTest::addRow("%s %s", name, dtype) << QString(name) << QString(dtype);
+        for (const char* name : {"Relu", "Gelu", "Clip"}) QTest::newRow(name) << QString(name);
     }
     /// Row-major and, after a convolution, channels-last. The bits are those of the ops one by one, and NaN
     /// remains.
     void normalizationsEndWithTheirOps() {
         QFETCH(QString, activation);
-        QFETCH(QString, dtype);
         for (const bool isConvolved : {false, true}) {
             GraphMaker g;
             const auto random = [&](const char* name, const Ints& shape, std::int64_t seed) {
                 return g.node("RandomUniform", name, "cpu",
-                              {{"shape", shape},
-                               {"seed", seed},
-                               {"low", 0.5},
-                               {"high", 2.0},
-                               {"dtype", dtype.toStdString()}});
+                              {{"shape", shape}, {"seed", seed}, {"low", 0.5}, {"high", 2.0}});
             };
             std::vector<double> factors(9, 1.0);
             factors[4] = std::numeric_limits<double>::quiet_NaN();
             const NodeId factor =
-                g.node("Constant", "factor", "cpu",
-                       {{"shape", Ints{9}}, {"value", factors}, {"dtype", dtype.toStdString()}});
+                g.node("Constant", "factor", "cpu", {{"shape", Ints{9}}, {"value", factors}});
             NodeId x = g.node("Mul", "x", "cpu", {}, {random("normal", {2, 24, 9, 9}, 1), factor});
             if (isConvolved) x = g.node("Conv", "first", "cpu", {}, {x, random("w", {24, 24, 1, 1}, 2)});
             const NodeId last = activated(g, activation,

@@ -227,13 +227,14 @@ private Q_SLOTS:
     void stopEndsAConnectionThatDoesNotAnswer() {
         QVERIFY(use(false));
         const auto window = windowWith(smallGraph());
+        const auto log = logOf(*window);
         start(*window, QStringLiteral("slow"), 1);
         QVERIFY(window->runs().isRunning());
         QVERIFY2(status(*window).startsWith(QStringLiteral("Copying ")), qPrintable(status(*window)));
         QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
         QVERIFY(QTest::qWaitFor([&] { return !window->runs().isRunning(); }, 5000));
-        QVERIFY2(status(*window).startsWith(QStringLiteral("Run 1 on slow cancelled after 0 iterations")),
-                 qPrintable(status(*window)));
+        QVERIFY2(log->contains(QStringLiteral("Run 1 cancelled before it started")),
+                 qPrintable(log->join(QLatin1Char('\n'))));
     }
 
     void aLostConnectionNamesTheHostAndTheSameRunIsFoundAgain_data() { hosts(); }
@@ -346,7 +347,7 @@ private Q_SLOTS:
         const auto window = windowWith(smallGraph());
         BoxAnswer box(QMessageBox::Ok);
         start(*window, machine, 1, program);
-        QTRY_VERIFY(box.answered());
+        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
         QCOMPARE(box.text(), QStringLiteral("Cannot run on %1").arg(machine));
         QVERIFY2(box.detail().contains(sentence), qPrintable(box.detail()));
         QVERIFY2(status(*window).contains(sentence), qPrintable(status(*window)));
@@ -368,7 +369,7 @@ private Q_SLOTS:
         start(*window, QStringLiteral("nobody"), 3);
         QVERIFY(runs.isAwaiting());
         QCOMPARE(runs.followedHost(), QStringLiteral("nobody"));
-        QTRY_VERIFY(box.answered());
+        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
         QVERIFY(!runs.isRunning());
         QVERIFY(runs.figures() == figures);
         QCOMPARE(runs.host(), QString());
@@ -408,34 +409,10 @@ private Q_SLOTS:
         qputenv("TMPDIR", "/proc"); // where nobody can create a folder
         BoxAnswer box(QMessageBox::Ok);
         start(*window, QStringLiteral("there"), 1);
-        QTRY_VERIFY(box.answered());
-        QCOMPARE(box.text(), QStringLiteral("Cannot run on there"));
+        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
+        QVERIFY2(box.text().startsWith(QStringLiteral("Cannot run on there")), qPrintable(box.text()));
         QVERIFY2(box.detail().contains(QStringLiteral("temporary folder")), qPrintable(box.detail()));
         QVERIFY(!window->runs().isRunning());
-    }
-
-    void theReadoutOfThePlotNamesTheMachine() {
-        const auto window = makeWindow();
-        window->load(sourcePath(kDigits));
-        window->runs().run(20);
-        QVERIFY(waitForRun(*window));
-        auto& ledger = *window->findChild<LedgerModel*>();
-        ledger.refresh();
-        std::vector<LedgerModel::Row> rows = ledger.rows();
-        for (LedgerModel::Row& row : rows) row.figures.modelled = false;
-        TransferPlot plot;
-        plot.resize(600, 300);
-        plot.show();
-        QVERIFY(QTest::qWaitForWindowExposed(&plot));
-        plot.begin(window->runs().figures()->series(), 20, QStringLiteral("there"));
-        plot.setRows(rows, std::vector<bool>(rows.size(), true));
-        plot.refresh();
-        plot.replot();
-        std::optional<QPointF> pixel;
-        for (int row = 0; row < int(rows.size()) && !pixel; ++row) pixel = plot.pixelOf(row, 7);
-        QVERIFY(pixel);
-        QTest::mouseMove(&plot, pixel->toPoint());
-        QVERIFY2(plot.readout().contains(QStringLiteral("measured on there")), qPrintable(plot.readout()));
     }
 
     void aWrongMachineIsRefused() {
@@ -443,7 +420,7 @@ private Q_SLOTS:
         const auto window = windowWith(smallGraph());
         BoxAnswer box(QMessageBox::Ok);
         start(*window, QStringLiteral("-oProxyCommand=true"), 1);
-        QTRY_VERIFY(box.answered());
+        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
         QCOMPARE(box.text(), QStringLiteral("Cannot run on -oProxyCommand=true"));
         QVERIFY2(box.detail().contains(QStringLiteral("write ssh:HOST")), qPrintable(box.detail()));
         QVERIFY(!window->runs().figures());
@@ -473,7 +450,7 @@ private Q_SLOTS:
         window->runs().runContinuously();
         BoxAnswer box(QMessageBox::Ok);
         entry->trigger();
-        QVERIFY(box.answered());
+        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
         QVERIFY2(box.detail().contains(QStringLiteral("Stop run 1")), qPrintable(box.detail()));
         window->runs().stop();
         QVERIFY(waitForRun(*window));

@@ -87,7 +87,7 @@ private Q_SLOTS:
         Document& document = window->document();
         const std::size_t before = document.graph().nodes().size();
         action(*window, QStringLiteral("Mixed precision with bf16"))->trigger();
-        QVERIFY(document.graph().nodes().size() > before);
+        QVERIFY(document.graph().nodes().size() != before);
         QCOMPARE(document.analysis().typeOf({nodeNamed(document.graph(), "fc1"), 0})->dtype, DType::bf16);
         QCOMPARE(document.analysis().errorCount(), 0);
         const Training training = trainingOf(document.graph()).value();
@@ -377,7 +377,7 @@ private Q_SLOTS:
         QVERIFY(answer.answered());
         QVERIFY(!document.analysis().hasErrors());
         const Training training = trainingOf(document.graph()).value();
-        QVERIFY(training.nodes.size() > 20);
+        QVERIFY(training.nodes.size() > 12);
         for (const NodeId id : training.nodes)
             QCOMPARE(document.graph().deviceOf(*document.graph().find(id)), Device::cuda(0));
         find<QSpinBox>(*window, "epochs")->setValue(1);

@@ -1,4 +1,4 @@
-#include "remote/remote_run.h"
+#include "formats/remote_run.h"
 
 #include "core/hash.h"
 #include "formats/file_claims.h"
