@@ -143,7 +143,7 @@ private Q_SLOTS:
             const Program twb;
             twb.save("g.twb", longGraph());
             QProcess process;
-            start(process, twb, longRun(m_on, "300"));
+            start(process, twb, longRun(m_on, "1200"));
             const bool isThere = victim == Victim::runThere || victim == Victim::sessionThere;
             if (isThere) QVERIFY(isStarted());
             QTest::qWait(delay);
@@ -168,10 +168,10 @@ private Q_SLOTS:
             hits += hasFinished ? 0 : 1;
             // The same command ends it, whatever has been done already.
             if (!hasFinished) {
-                const Ended again = twb.run(longRun(m_on, "300"), 120000);
+                const Ended again = twb.run(longRun(m_on, "1200"), 120000);
                 QVERIFY2(again.exit == 0, what + again.err.toUtf8());
             }
-            QCOMPARE(twb.json("r.json").at("iterations"), 300);
+            QCOMPARE(twb.json("r.json").at("iterations"), 1200);
             QCOMPARE(twb.json("r.json").at("host"), "there");
             QTRY_COMPARE_WITH_TIMEOUT(m_host->runs(), QStringList(), 5000);
             QTRY_VERIFY_WITH_TIMEOUT(m_host->processes().empty(), 5000);
