@@ -16,8 +16,8 @@ struct StepGroup {
 
 /// By value: its only consumer. kNone if it has none or several, or if an update in place comes between.
 std::vector<std::uint32_t> soleReaders(const Plan& plan);
-/// Whether a step can be fused if its op can: it computes one floating tensor per iteration, the first output,
-/// with known sizes and the dtype of all its inputs on the device.
+/// Whether a step can be fused if its op can: it computes one floating tensor per iteration, the first
+/// output, with known sizes and the dtype of all its inputs on the device.
 bool mayShareLaunch(const Plan& plan, const Step& step);
 /// Whether a value is needed only by its consumer.
 bool isOnlyPassedOn(const PlanValue& value);

@@ -197,7 +197,8 @@ private Q_SLOTS:
             {"w.npy"});
         row("twb run spaced.twb --set a\\ +", {"twb", "run", "spaced.twb", "--set", "a\\ +"}, {"a\\ +\\ b."});
         row("twb run spaced.twb --set 'a +", {"twb", "run", "spaced.twb", "--set", "'a +"}, {"a + b."});
-        row("tensor-workbench --theme ", {"tensor-workbench", "--theme", ""}, {"dark", "high-contrast", "light"});
+        row("tensor-workbench --theme ", {"tensor-workbench", "--theme", ""},
+            {"dark", "high-contrast", "light"});
     }
     void bashCompletes() {
         REQUIRE_PROGRAM("bash");
