@@ -23,8 +23,8 @@ struct Wanted {
     bool transposed = false;
     bool xChannelsLast = false;
     bool yChannelsLast = false;
-    bool adds = false; ///< a tensor with y's layout
-    bool constantWeights = false;
+    bool adds = false;       ///< a tensor with y's layout
+    bool isWinograd = false; ///< if oneDNN has it
     ProductEnding ending{};
 };
 
@@ -110,7 +110,7 @@ bool copiesPay(const Convolution& s) {
 
 /// Whether Winograd's algorithm, which multiplies 2.25 or 4 times less, gains more than its copies cost. Its
 /// transformed weights take 1.8 or 4 times the memory, so small images with many channels are left out.
-bool winogradPays(const Convolution& s, const Wanted& wanted) {
+bool winogradPays(const Convolution& s, DType dtype) {
     constexpr double kLeastProducts = 28e6;
     constexpr std::int64_t kLeastPositions = 14 * 14;
     constexpr std::int64_t kLeastChannels = 32;
@@ -121,8 +121,8 @@ bool winogradPays(const Convolution& s, const Wanted& wanted) {
     const std::int64_t positions = s.window.outCount();
     const double products = 9 * static_cast<double>(s.batch * positions) * static_cast<double>(s.inChannels) *
                             static_cast<double>(s.outChannels);
-    return wanted.dtype == DType::f32 && wanted.constantWeights && !wanted.transposed && s.groups == 1 &&
-           s.window.rank() == 2 && std::ranges::all_of(s.window.axes, fits) && positions >= kLeastPositions &&
+    return dtype == DType::f32 && s.groups == 1 && s.window.rank() == 2 &&
+           std::ranges::all_of(s.window.axes, fits) && positions >= kLeastPositions &&
            s.inChannels >= kLeastChannels && s.outChannels >= kLeastChannels && products >= kLeastProducts;
 }
 
@@ -227,7 +227,7 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
         return make(wanted.xChannelsLast ? made->x : anyLayout(made->x), anyLayout(made->w),
                     wanted.yChannelsLast ? made->y : anyLayout(made->y));
     };
-    if (winogradPays(s, wanted) && blocked(dnnl::algorithm::convolution_winograd)) {
+    if (wanted.isWinograd && blocked(dnnl::algorithm::convolution_winograd)) {
         made->exists = made->isWinograd = true;
         made->connect();
         if (made->exists) return made;
@@ -275,7 +275,7 @@ std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wan
             wanted.xChannelsLast,
             wanted.yChannelsLast,
             wanted.adds,
-            wanted.constantWeights,
+            wanted.isWinograd,
             static_cast<std::int64_t>(wanted.ending.activation),
             std::bit_cast<std::int32_t>(wanted.ending.alpha),
             std::bit_cast<std::int32_t>(wanted.ending.beta),
@@ -411,7 +411,7 @@ makeConvolution(const Convolution& sizes, const NativeConvolution::Tensors& t, c
     if (sizes.window.rank() > 3) return nullptr;
     Wanted whole = alone;
     whole.adds = t.added.data != nullptr;
-    whole.constantWeights = t.constantWeights;
+    whole.isWinograd = t.constantWeights && winogradPays(sizes, alone.dtype);
     whole.ending = ending;
     const auto makeAlone = [sizes, alone, constant = t.constantWeights] {
         return convolving(prepared(sizes, alone), {}, false, constant);
