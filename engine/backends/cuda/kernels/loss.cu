@@ -59,16 +59,22 @@ template <class W, class T> struct SumLosses {
     }
 };
 
+/// The sums of all parts.
+template <class Group>
+TWB_HOST_DEVICE LossSums totalOf(const Group& team, const LossSums* sums, std::int64_t parts) {
+    LossSums own;
+    for (std::int64_t i = team.index(); i < parts; i += team.size()) own += sums[i];
+    return team.merged(AddStates{}, own);
+}
+
 /// The sum of all weights.
 struct FinishWeights {
     const LossSums* sums;
     std::int64_t parts;
     double* out;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t) const {
-        LossSums own;
-        for (std::int64_t i = team.index(); i < parts; i += team.size()) own += sums[i];
-        own = team.merged(AddStates{}, own);
-        if (team.isFirst()) *out = own.weight;
+        const LossSums total = totalOf(team, sums, parts);
+        if (team.isFirst()) *out = total.weight;
     }
 };
 
@@ -78,10 +84,9 @@ template <class T> struct FinishLoss {
     bool isMean;
     T* out;
     template <class Group> TWB_HOST_DEVICE void operator()(const Group& team, std::int64_t) const {
-        LossSums own;
-        for (std::int64_t i = team.index(); i < parts; i += team.size()) own += sums[i];
-        own = team.merged(AddStates{}, own);
-        if (team.isFirst()) *out = stored<T>(static_cast<Wide<T>>(isMean ? own.loss / own.weight : own.loss));
+        const LossSums total = totalOf(team, sums, parts);
+        if (team.isFirst())
+            *out = stored<T>(static_cast<Wide<T>>(isMean ? total.loss / total.weight : total.loss));
     }
 };
 
