@@ -44,7 +44,7 @@ void setPolicy(Policy policy);
 QString profile(const ProfileLibrary& library);
 void setProfile(const QString& id);
 
-/// The machines of earlier runs elsewhere, as HOST or HOST:PATH, the latest first.
+/// The other machines on which graphs have run, as HOST or HOST:PATH, the latest first.
 QStringList machines();
 void rememberMachine(const QString& machine);
 /// The `twb` on these machines; empty: found by their PATH.

@@ -333,7 +333,7 @@ private:
         }
     }
 
-    /// Runs a command that copies.
+    /// Runs rsync or scp. Throws Error if it fails.
     void check(const std::vector<std::string>& arguments, std::string_view input) const {
         Command command(arguments, input, true);
         outputOf(command, Patience::mayEnd);
@@ -366,7 +366,7 @@ private:
             shellWord(m_folder), shellWord(body)));
     }
 
-    /// Shows what the run prints, or passes on its events. Its exit code, or kLost.
+    /// Shows what the run prints, or passes its events on, until it ends. Returns its exit code, or kLost.
     int follow() const {
         const std::string script =
             m_run.hasEvents

@@ -140,7 +140,7 @@ NodeId addOperand(Builder& builder, const std::string& name, const ExampleInput&
     return builder.addNode("Constant", name, FrameId::none, position, std::move(attributes));
 }
 
-/// The dtype of an operand of which its description says nothing.
+/// The dtype of an operand whose description names none: the first of these that the port accepts.
 DType dtypeFor(const PortSpec& port) {
     for (const DType dtype : {DType::f32, DType::i64, DType::boolean})
         if (port.types.contains(dtype)) return dtype;
@@ -179,7 +179,7 @@ Fragment makeExample(const Op& op) {
     return builder.take();
 }
 
-/// The examples of control ops and of the ops of their bodies.
+/// The example of If, Loop or Scan, or of an op that only their bodies have.
 Fragment makeControlExample(std::string_view op) {
     Builder builder;
     const auto source = [&](std::vector<std::int64_t> shape, Position position) {

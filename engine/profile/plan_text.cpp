@@ -222,7 +222,8 @@ Transfer transferFrom(const Json& json) {
     return t;
 }
 
-/// Figures index by these numbers.
+/// Requires that each index of the plan exists, since its readers use them without a check. Throws
+/// Error(badFile).
 void check(const Plan& plan) {
     const auto inside = [](std::uint32_t index, std::size_t size, bool mayBeNone = true) {
         return (mayBeNone && index == kNone) || index < size;

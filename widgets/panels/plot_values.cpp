@@ -89,7 +89,7 @@ PlotValues timelineValues(std::shared_ptr<const TimelineModel> model) {
 
 PlotValues memoryValues(const MemoryCourse& course, const std::vector<PlotValues::Column>& bands,
                         const std::function<std::size_t(std::uint32_t step)>& bandOf) {
-    // By time: the changes of the bands.
+    // At each time, the bands that change, and by how many bytes.
     std::map<std::int64_t, std::vector<std::pair<std::size_t, std::int64_t>>> changes;
     changes[course.startNs];
     for (const LiveTensor& tensor : course.tensors) {
