@@ -163,8 +163,10 @@ PlotTable::PlotTable(QWidget& plot, std::function<PlotValues()> values)
 }
 
 void PlotTable::show() {
-    if (!m_window) m_window = new PlotTableWindow(m_values, m_plot.window());
-    static_cast<PlotTableWindow*>(m_window.data())->refresh();
+    if (m_window)
+        static_cast<PlotTableWindow*>(m_window.data())->refresh();
+    else
+        m_window = new PlotTableWindow(m_values, m_plot.window());
     m_window->show();
     m_window->raise();
     m_window->activateWindow();
