@@ -21,14 +21,14 @@ std::string signatureOf(const PortSpec& port) {
     return port.optional ? '[' + out + ']' : out;
 }
 
-std::string noteOf(const Op& op, const PortSpec& port, int updated) {
+std::string noteOf(const Op& op, const PortSpec& port, bool isUpdated) {
     std::vector<std::string> notes;
     if (port.variadic)
         notes.emplace_back(port.optional ? "any number" : "one or more");
     else if (port.optional)
         notes.emplace_back("optional");
     if (port.hostValue) notes.emplace_back("read on the host");
-    if (updated >= 0) notes.emplace_back("written in place");
+    if (isUpdated) notes.emplace_back("written in place");
     if (!port.typeVariable.empty())
         for (const auto* ports : {&op.inputs, &op.outputs}) {
             const auto first = std::ranges::find(*ports, port.typeVariable, &PortSpec::typeVariable);
@@ -43,10 +43,9 @@ std::vector<OpHelp::Port> portsOf(const Op& op, const std::vector<PortSpec>& por
     std::vector<OpHelp::Port> out;
     for (int i = 0; i < static_cast<int>(ports.size()); ++i) {
         const PortSpec& port = ports[static_cast<std::size_t>(i)];
-        const auto updated = std::ranges::find(op.updates, i);
-        const bool isUpdated = areInputs && updated != op.updates.end();
+        const bool isUpdated = areInputs && std::ranges::find(op.updates, i) != op.updates.end();
         out.push_back({port.name, port.argument == port.name ? "" : port.argument, textOf(port.types),
-                       noteOf(op, port, isUpdated ? 0 : -1)});
+                       noteOf(op, port, isUpdated)});
     }
     return out;
 }
