@@ -52,7 +52,10 @@ void Compiler::addBody(const NodeFacts& facts, PlanControl& control, Scope scope
         else
             control.goesOn = value;
     }
-    for (const ValueId v : out.results) {
+    // They are read after the body has run. A condition, too, may not share its memory with a later step.
+    std::vector<ValueId> readAfter = out.results;
+    if (control.goesOn != kNone) readAfter.push_back(control.goesOn);
+    for (const ValueId v : readAfter) {
         const std::uint32_t producer = m_producer[v];
         if (body && producer != kNone && m_plan->steps[producer].owner == scope.owner)
             m_plan->values[v].handedOn = true;

@@ -61,8 +61,9 @@ struct PlanValue {
     /// from iteration to iteration.
     bool isUpdated = false;
     std::uint32_t updateOf = kNone; ///< for the output of an update: the value whose memory it shares
-    bool handedOn =
-        false; ///< a body's result: its memory passes to the next run of the body, and is not shared
+    /// A body's result, whose memory passes to the next run of the body, or its condition: read after the
+    /// body has run, so its memory is not shared.
+    bool handedOn = false;
     std::string label;
 };
 

@@ -620,7 +620,9 @@ void RunContext::iterate() {
             copyState();
         }
         submitIteration(m_submitted++);
-        if (m_submitted - finished == m_plan->inFlight) finishIteration(finished++);
+        // A body is reported while it runs: before it, the previous iteration must be.
+        if (m_submitted - finished == m_plan->inFlight || !m_plan->controls.empty())
+            finishIteration(finished++);
         if (!isTimeToLook()) continue;
         while (finished < m_submitted) finishIteration(finished++);
         lookAtWatched();

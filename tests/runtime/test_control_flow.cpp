@@ -1,10 +1,12 @@
 #include "ops/op_table.h"
 #include "profile/report.h"
+#include "profile/run_timeline.h"
 #include "runtime/runs.h"
 #include "support/test_main.h"
 
 #include <QObject>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -52,6 +54,8 @@ private Q_SLOTS:
     void aLoopCarriesValues();
     void noIterationsGiveTheInitialValue();
     void aConditionEndsALoop();
+    void aConditionThatTheBodyReadsKeepsItsMemory();
+    void iterationsWithABodyAreReportedOneByOne();
     void resultsAreStacked();
     void sizesMayVary();
     void readersOfKnownSizeSeeEachIteration_data() { devices(); }
@@ -164,6 +168,49 @@ void TestControlFlow::aConditionEndsALoop() {
     g.body(loop, "body", {x, sum, goesOn});
     const DeviceMap map = simulatedMap();
     QCOMPARE(floats(run(g, map), loop, map), (std::vector<float>{128}));
+}
+
+/// A step of the body that reads the condition may not write over it.
+void TestControlFlow::aConditionThatTheBodyReadsKeepsItsMemory() {
+    GraphMaker g;
+    const NodeId zero = g.node("Full", "zero", "cpu", full(0));
+    const NodeId count = g.node("Carried", "count", "cpu", index(0), {zero});
+    const NodeId one = g.node("Full", "one", "cpu", full(1));
+    const NodeId next = g.node("Add", "next", "cpu", {}, {count, one});
+    const NodeId limit = g.node("Full", "limit", "cpu", full(5));
+    const NodeId goesOn = g.node("Less", "goes on", "cpu", {}, {next, limit});
+    const NodeId stops = g.node("Not", "stops", "cpu", {}, {goesOn});
+    const NodeId stacked = g.node("Cast", "stacked", "cpu", {{"to", std::string("f32")}}, {stops});
+    const NodeId loop =
+        g.node("Loop", "loop", "cpu",
+               {{"M", std::int64_t{100}}, {"carried", std::int64_t{1}}, {"num_outputs", std::int64_t{2}}});
+    g.connect(goesOn, loop, 2);
+    g.connect(next, loop, 3);
+    g.connect(stacked, loop, 4);
+    g.body(loop, "body", {count, one, next, limit, goesOn, stops, stacked});
+    const DeviceMap map = simulatedMap();
+    for (const bool fuses : {false, true}) {
+        CompileOptions options;
+        options.keep = {{loop, 0}, {loop, 1}};
+        options.fuseOnCpu = fuses;
+        const RunResult result = runToEnd(planOf(g.graph(), map, options), {.iterations = 1});
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(floats(result, loop, map), std::vector<float>{5});
+        QCOMPARE(result.tensor({loop, 1})->type().shape, (Shape{5}));
+    }
+}
+
+void TestControlFlow::iterationsWithABodyAreReportedOneByOne() {
+    const Power power("cpu", 3);
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(power.g.graph(), map, {.keepAll = true});
+    Recorder recorder;
+    QCOMPARE(runToEnd(plan, {.iterations = 20}, &recorder).status, RunStatus::finished);
+    RunTimeline timeline(plan);
+    timeline.add(recorder.records);
+    timeline.finish();
+    QCOMPARE(timeline.iterations().count(), std::uint64_t(20));
+    QVERIFY(std::ranges::is_sorted(recorder.records, {}, &StepRecord::iteration));
 }
 
 void TestControlFlow::resultsAreStacked() {
