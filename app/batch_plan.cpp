@@ -47,7 +47,7 @@ std::string nameOf(const fs::path& file, const std::vector<SweepAxis>& axes,
 }
 
 void makeUnique(std::vector<BatchMember>& members) {
-    std::set<std::string> taken;
+    std::set<std::string> taken{"summary"}; // of the whole batch
     for (BatchMember& member : members) {
         std::string name = member.name;
         // Graphs with the same name are distinguished by their folders.

@@ -178,13 +178,14 @@ std::optional<BatchRow> findReport(const fs::path& folder, const BatchMember& me
         const Json& batch = report->at("batch");
         const bool isOfJob = !job.empty() && batch.value("job", std::string()) == job;
         if (batch.at("key") != member.key) return std::nullopt;
-        if (!isOfJob && (report->at("status") != "finished" || !inputsUnchanged(*report, member.file)))
+        if (!isOfJob && (report->at("status") != "finished" || batch.at("exit") != 0 ||
+                         !inputsUnchanged(*report, member.file)))
             return std::nullopt;
         BatchRow row;
         row.member = member;
         row.skipped = !isOfJob;
-        row.exitCode = batch.value("exit", 0);
-        row.message = batch.value("message", std::string());
+        row.exitCode = batch.at("exit");
+        row.message = batch.at("message");
         row.status = report->at("status");
         if (report->contains("transfers")) readFigures(*report, row);
         return row;
@@ -205,12 +206,11 @@ BatchRow takeReport(const fs::path& folder, const fs::path& written, const std::
     } else {
         readFigures(report, row);
     }
-    report["batch"] = {{"key", row.member.key}, {"set", valuesOf(axes, row.member)}};
-    if (!job.empty()) {
-        report["batch"]["job"] = job;
-        report["batch"]["exit"] = row.exitCode;
-        report["batch"]["message"] = row.message;
-    }
+    report["batch"] = {{"key", row.member.key},
+                       {"set", valuesOf(axes, row.member)},
+                       {"exit", row.exitCode},
+                       {"message", row.message}};
+    if (!job.empty()) report["batch"]["job"] = job;
     writeFileAtomically(reportPath(folder, row.member), textOf(report));
     std::error_code ignored;
     fs::remove(written, ignored);

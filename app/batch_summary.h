@@ -34,8 +34,9 @@ bool mayHoldReports(const std::filesystem::path& folder);
 /// The path of a member's report after its run.
 std::filesystem::path reportPath(const std::filesystem::path& folder, const BatchMember& member);
 
-/// The row of a finished run whose complete report in `folder` is still valid: same key, and its input files
-/// have not changed. Also that of a failed run of the job with this name (BatchClaims), unless it is empty.
+/// The row of a run that has finished with exit code 0 and whose complete report in `folder` is still valid:
+/// same key, and its input files have not changed. Also that of a failed run of the job with this name
+/// (BatchClaims), unless it is empty.
 std::optional<BatchRow> findReport(const std::filesystem::path& folder, const BatchMember& member,
                                    const std::string& job = {});
 

@@ -43,6 +43,22 @@ void PlacementOptions::claim(FileClaims& claims) const {
             claims.read(text.substr(at + kSimulated.size()), "--device-map");
 }
 
+std::vector<std::string> PlacementOptions::profiles() const {
+    std::vector<std::string> out;
+    for (const DeviceChoice& choice : choices()) {
+        if (choice.profile.empty()) continue;
+        try {
+            const bool isFile = choice.profile.ends_with(".json");
+            out.push_back(profileJson(isFile
+                                          ? readProfile(choice.profile)
+                                          : ProfileLibrary(resourceFolder() / "devices").at(choice.profile)));
+        } catch (const Error&) {
+            // The run will report it.
+        }
+    }
+    return out;
+}
+
 Policy PlacementOptions::policyFor(const Graph& graph) const {
     return Policy::parse(policy).value_or(graph.info().policy);
 }

@@ -22,6 +22,8 @@ struct PlacementOptions {
     void addTo(CLI::App& command, bool withRequireGpu);
     /// Claims the profiles that --device-map reads.
     void claim(FileClaims& claims) const;
+    /// The JSON of each profile that --device-map names, as far as it can be read.
+    std::vector<std::string> profiles() const;
     Policy policyFor(const Graph& graph) const;
     /// Throws Error(invalidArgument) or Error(missingDevice).
     DeviceMap devicesFor(const Graph& graph) const;

@@ -149,6 +149,7 @@ public:
         std::vector<std::string> keyed = m_common;
         keyed.emplace_back(TWB_VERSION);
         for (std::string& option : pluginOptions()) keyed.push_back(std::move(option));
+        for (std::string& profile : m_options.placement.profiles()) keyed.push_back(std::move(profile));
         std::vector<BatchMember> members = planBatch(collectGraphs(m_options.graphs), m_axes, keyed);
         if (members.empty())
             throw Error(ErrorCode::io, "no .twb file found; name a project, or a folder that contains one");

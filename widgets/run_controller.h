@@ -200,7 +200,7 @@ private:
     std::vector<std::vector<Edge>> m_edges;
     Graph m_snapshot;                      ///< the graph of the last run
     std::vector<Diagnostic> m_diagnostics; ///< of the snapshot
-    std::vector<InputFile> m_inputs;
+    std::vector<RunInputFile> m_inputs;
     std::shared_ptr<const Plan> m_leanPlan;
     std::shared_ptr<const Plan> m_againPlan;
     std::vector<PortRef> m_updated; ///< in place, by the graph of the last run

@@ -35,7 +35,7 @@ struct PreparedRun {
     /// from before that iteration.
     std::vector<PortRef> updated;
     bool copiesUpdated = false;    ///< whether these tensors together fit into kKeptBytes and are copied
-    std::vector<InputFile> inputs; ///< before the run, so that a change during the run shows
+    std::vector<RunInputFile> inputs; ///< before the run, so that a change during the run shows
     std::string error;             ///< the reason why `plan` is null
 };
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <set>
 
 namespace twb {
 namespace {
@@ -272,12 +273,17 @@ ProbeValue probe(std::string name, const Tensor& tensor) {
 
 std::string dateNow() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-std::vector<InputFile> inputFiles(const Plan& plan) {
-    std::vector<InputFile> out;
+std::vector<RunInputFile> inputFiles(const Plan& plan) {
+    std::vector<RunInputFile> out;
+    std::set<std::string> paths;
     for (const Step& step : plan.steps) {
-        const auto* path = step.op && step.op->name == "File" ? step.attributes.find("path") : nullptr;
-        if (path && plan.files) out.push_back({toString(*path), plan.files->fingerprint(toString(*path))});
+        if (!step.op || step.op->role == OpRole::sink || !plan.files) continue;
+        for (const AttributeSpec& spec : step.op->attributes)
+            if (const auto* path = step.attributes.find(spec.name); path && spec.type == AttributeType::file)
+                paths.insert(toString(*path));
     }
+    for (const std::string& path : paths)
+        if (!path.empty()) out.push_back({path, plan.files->fingerprint(path)});
     return out;
 }
 
@@ -318,7 +324,7 @@ std::string toJson(const RunReport& report) {
     }
     if (report.graph) out["graph"] = graphToJson(*report.graph, *report.plan);
     Json& inputs = out["inputs"] = Json::array();
-    for (const InputFile& file : report.inputs)
+    for (const RunInputFile& file : report.inputs)
         inputs.push_back({{"path", file.path}, {"fingerprint", file.fingerprint}});
     out["errors"] = errorsOf(report);
     out["diagnostics"] = toJson(report.diagnostics, nullptr);

@@ -60,7 +60,7 @@ struct ProbeValue {
 ProbeValue probe(std::string name, const Tensor& tensor);
 
 /// A file that a run read, with its TensorFiles::fingerprint at that time.
-struct InputFile {
+struct RunInputFile {
     std::string path;
     std::string fingerprint;
 };
@@ -69,7 +69,7 @@ struct InputFile {
 std::string dateNow();
 
 /// The files that a plan reads, with their current fingerprints.
-std::vector<InputFile> inputFiles(const Plan& plan);
+std::vector<RunInputFile> inputFiles(const Plan& plan);
 
 /// All data of a run for `twb run --report`.
 struct RunReport {
@@ -86,7 +86,7 @@ struct RunReport {
     RunResult result;
     std::vector<Diagnostic> diagnostics;
     std::vector<ProbeValue> probes;
-    std::vector<InputFile> inputs;
+    std::vector<RunInputFile> inputs;
     const RankReport* ranks = nullptr; ///< of a run on several ranks
 };
 

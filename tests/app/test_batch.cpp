@@ -142,6 +142,58 @@ private Q_SLOTS:
         QVERIFY(twb.run({"batch", "a.twb", "--report", "out"})
                     .out.contains("1 finished now, 0 finished earlier"));
         QCOMPARE(twb.json("out/a.json").at("probes").at(0).at("mean"), 2.0);
+
+        // The data of Batches count, too.
+        GraphMaker learns;
+        const NodeId rows = learns.node("Batches", "rows", "cpu",
+                                        {{"path", std::string("in.npy")}, {"batch_size", std::int64_t{3}}});
+        learns.node("Probe", "p", "cpu", {}, {rows});
+        twb.save("b.twb", learns);
+        QCOMPARE(twb.run({"batch", "b.twb", "--report", "out"}).exit, 0);
+        twb.saveTensor<float>("in.npy", {3}, {4, 5, 6});
+        QVERIFY(twb.run({"batch", "b.twb", "--report", "out"})
+                    .out.contains("1 finished now, 0 finished earlier"));
+        QCOMPARE(twb.json("out/b.json").at("probes").at(0).at("mean"), 5.0);
+    }
+
+    void aChangedProfileIsRunAgain() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        QByteArray profile;
+        QFile shipped(QStringLiteral(TWB_SOURCE_DIR "/resources/devices/h200.json"));
+        QVERIFY(shipped.open(QIODevice::ReadOnly));
+        profile = shipped.readAll();
+        twb.write("my.json", profile);
+        const QStringList call{"batch",    "a.twb", "--device-map", "cuda:0=simulated:my.json",
+                               "--report", "out"};
+        QCOMPARE(twb.run(call).exit, 0);
+        QVERIFY(twb.run(call).out.contains("0 finished now, 1 finished earlier"));
+        twb.write("my.json", profile.replace("\"name\": \"", "\"name\": \"another "));
+        const Ended again = twb.run(call);
+        QVERIFY2(again.out.contains("1 finished now, 0 finished earlier"), qPrintable(again.out));
+    }
+
+    void aRunThatDidNotEndWellIsRunAgain() {
+        const Program twb;
+        twb.write("a.twb", R"({"format": "tensor-workbench", "version": 1,
+            "lanes": [{"id": 1, "device": "cpu"}],
+            "nodes": [{"id": 1, "op": "Full", "name": "a", "lane": 1},
+                      {"id": 2, "op": "NoSuchOp", "name": "b", "lane": 1}]})");
+        const QStringList call{"batch", "a.twb", "--report", "out"};
+        QCOMPARE(twb.run(call).exit, 3);
+        QCOMPARE(twb.json("out/a.json").at("status"), "finished"); // all that can run has run
+        const Ended again = twb.run(call);
+        QCOMPARE(again.exit, 3);
+        QVERIFY2(again.out.contains("0 finished earlier"), qPrintable(again.out));
+    }
+
+    void aProjectMayHaveTheNameOfTheSummary() {
+        const Program twb;
+        twb.save("summary.twb", smallGraph());
+        const QStringList call{"batch", "summary.twb", "--report", "out"};
+        QCOMPARE(twb.run(call).exit, 0);
+        QVERIFY(twb.run(call).out.contains("0 finished now, 1 finished earlier"));
+        QCOMPARE(twb.json("out/summary.json").at("count"), 1);
     }
 
     void longMessagesAreCutInTheTableOnly() {
