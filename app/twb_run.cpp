@@ -326,10 +326,9 @@ private:
 };
 
 /// The plug-ins beside a project are not copied to another machine.
-void requireNoProjectOps(const std::string& project) {
+void requireNoProjectOps(const Graph& graph, const std::string& project) {
     const fs::path ops = opsBeside(project);
     if (ops.empty()) return;
-    const Graph graph = loadProject(project); // loads the plug-ins, too, if they are trusted
     for (const Plugin& plugin : loadedPlugins()) {
         if (plugin.file.parent_path() != ops) continue;
         for (const Node& node : graph.nodes())
@@ -347,8 +346,14 @@ ExitCode runThere(const RunCommand& command) {
         !command.events.empty() || !command.ranks.world.empty())
         throw Error(ErrorCode::invalidArgument,
                     "--on cannot be used with --input, --output, --junit, --events or --world");
-    requireNoProjectOps(command.file);
-    RemoteRun remote{command.on, command.file};
+    FileClaims claims = claimsOf(command, {}, {});
+    Graph graph = loadProject(command.file); // loads the plug-ins, too, if they are trusted
+    std::vector<Setting> settings;
+    for (const std::string& text : command.sets) settings.push_back(parseSetting(text));
+    applySettings(graph, settings);
+    claims.readGraph(graph, fs::absolute(command.file).parent_path());
+    requireNoProjectOps(graph, command.file);
+    RemoteRun remote{command.on, command.file, std::move(graph)};
     remote.report = command.report;
     remote.trace = command.trace;
     const auto add = [&](const char* flag, const std::string& value) {

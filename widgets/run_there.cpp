@@ -186,6 +186,8 @@ void RunThere::start(const QString& on, const QString& program, std::int64_t ite
     shared->host = toQt(remoteHost(shared->run.on));
     shared->run.hasEvents = true;
     shared->folder = snapshotOf(m_document, shared->run.file);
+    shared->run.graph = m_document.graph();
+    shared->run.results = m_document.folder().toStdString();
     shared->run.arguments = {"--iterations", std::to_string(iterations)};
     if (m_runs.allowsTf32()) shared->run.arguments.emplace_back("--allow-tf32");
     if (m_runs.timesEachOp()) shared->run.arguments.emplace_back("--no-fusion");

@@ -2,6 +2,7 @@
 
 #include "core/hash.h"
 #include "formats/file_claims.h"
+#include "formats/input_file.h"
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
@@ -165,29 +166,41 @@ Place placeOf(const std::string& on) {
     return out;
 }
 
-/// The project, and the files that it reads, relative to its folder.
-std::vector<std::string> filesOf(const fs::path& project) {
-    std::set<std::string> out{project.filename().string()};
-    for (const GraphFile& named : filesNamedBy(loadProject(project))) {
-        if (named.isWritten) continue;
-        const fs::path file = fs::path(splitTensorPath(named.path).file).lexically_normal();
+/// Files of a run, relative to the folder of its project.
+struct RunFiles {
+    std::set<std::string> read; ///< with the project itself
+    std::set<std::string> written;
+};
+
+RunFiles filesOf(const RemoteRun& run, const fs::path& project, const fs::path& results) {
+    RunFiles out;
+    out.read.insert(project.filename().string());
+    for (const GraphFile& named : filesNamedBy(run.graph)) {
+        const TensorPath path = splitTensorPath(named.path);
+        const fs::path file = fs::path(path.file).lexically_normal();
         if (file.is_absolute() || *file.begin() == "..")
             throw Error(
                 ErrorCode::invalidArgument,
-                fmt::format(
-                    "{} reads {}, which is outside of its folder, so it cannot be copied to another machine; "
-                    "move it into the folder",
-                    project.filename().string(), file.string()));
-        out.insert(file.string());
+                fmt::format("{} {} {}, which is outside of its folder, so it cannot be copied {} "
+                            "another machine; {}",
+                            project.filename().string(), named.isWritten ? "writes" : "reads", file.string(),
+                            named.isWritten ? "from" : "to",
+                            named.isWritten ? "choose a file in the folder" : "move it into the folder"));
+        (named.isWritten ? out.written : out.read).insert(file.string());
+        // A tensor is added to an archive, whose other tensors stay.
+        std::error_code failed;
+        if (named.isWritten && path.isInArchive() && fs::exists(results / file, failed))
+            out.read.insert(file.string());
     }
-    return {out.begin(), out.end()};
+    return out;
 }
 
 class Session {
 public:
     Session(const RemoteRun& run, RemoteObserver& observer)
         : m_run(run), m_observer(observer), m_place(placeOf(run.on)), m_project(fs::absolute(run.file)),
-          m_files(filesOf(m_project)), m_ssh(wordsOf("TWB_SSH", "ssh")),
+          m_results(run.results.empty() ? m_project.parent_path() : fs::path(run.results)),
+          m_files(filesOf(run, m_project, m_results)), m_ssh(wordsOf("TWB_SSH", "ssh")),
           m_program(run.program.empty() ? wordsOf("TWB_REMOTE_PROGRAM", "twb").front() : run.program) {
         // A connection that does not answer for 15 s is lost.
         for (const char* option :
@@ -200,11 +213,9 @@ public:
         hash.add(readFile(m_project, std::uint64_t{1} << 30)).add(m_program);
         hash.add(static_cast<std::uint64_t>(run.hasEvents));
         for (const std::string& argument : run.arguments) hash.add(argument);
-        for (const std::string& file : m_files) {
-            std::error_code failed;
-            hash.add(file).add(
-                static_cast<std::uint64_t>(fs::file_size(m_project.parent_path() / file, failed)));
-        }
+        for (const std::string& file : m_files.read)
+            if (file != m_project.filename())
+                hash.add(file).add(InputFile(m_project.parent_path() / file).fingerprint());
         m_folder = fmt::format("{}/{}-{:016x}", m_place.path, m_project.stem().string(), hash.value());
     }
 
@@ -226,6 +237,7 @@ public:
         if (out.exitCode == kLost) throw LostConnection(m_place.host);
         fetch("report.json", m_run.report);
         fetch("trace.json", m_run.trace);
+        fetchWritten();
         if (m_run.hasEvents) out.messages = remote(fmt::format("cat {}/err", shellWord(m_folder)));
         remove();
         if (out.exitCode == kKilled)
@@ -306,7 +318,7 @@ private:
 
     void copy() {
         std::set<std::string> folders;
-        for (const std::string& file : m_files) folders.insert(fs::path(file).parent_path().string());
+        for (const std::string& file : m_files.read) folders.insert(fs::path(file).parent_path().string());
         std::string make;
         for (const std::string& folder : folders)
             make += fmt::format("mkdir -p {} && ", shellWord(there(folder)));
@@ -314,34 +326,62 @@ private:
         const std::string base = m_project.parent_path().string();
         if (m_hasRsync) {
             std::string list;
-            for (const std::string& file : m_files) list += file + '\n';
+            for (const std::string& file : m_files.read) list += file + '\n';
             // Of a symbolic link, the file is copied.
             check({"rsync", "-aL", "--files-from=-", "-e", fmt::format("{}", fmt::join(m_ssh, " ")),
                    base + "/", m_place.host + ":" + there("") + "/"},
-                  list);
+                  list, Patience::mayEnd);
             return;
         }
         for (const std::string& folder : folders) {
-            std::vector<std::string> arguments = m_ssh;
-            arguments[0] = fs::path(m_ssh[0]).replace_filename("scp").string();
-            arguments.emplace_back("-q");
-            for (const std::string& file : m_files)
+            std::vector<std::string> arguments = scp();
+            for (const std::string& file : m_files.read)
                 if (fs::path(file).parent_path().string() == folder)
                     arguments.push_back((fs::path(base) / file).string());
             arguments.push_back(m_place.host + ":" + there(folder) + "/");
-            check(arguments, {});
+            check(arguments, {}, Patience::mayEnd);
         }
     }
 
+    /// Copies the files that Save nodes have written here.
+    void fetchWritten() const {
+        if (m_files.written.empty()) return;
+        std::string list;
+        for (const std::string& file : m_files.written) list += shellWord(file) + " ";
+        // A run that has failed may not have written all.
+        const std::string found = remote(fmt::format(
+            "cd {} && for f in {}; do [ -e \"$f\" ] && echo \"$f\"; done", shellWord(there("")), list));
+        std::istringstream lines(found);
+        for (std::string file; std::getline(lines, file);) {
+            const fs::path to = m_results / file;
+            std::error_code ignored; // said by the copy
+            fs::create_directories(to.parent_path(), ignored);
+            std::vector<std::string> arguments = scp();
+            if (m_hasRsync) arguments = {"rsync", "-a", "-e", fmt::format("{}", fmt::join(m_ssh, " "))};
+            arguments.push_back(m_place.host + ":" + there("") + "/" + file);
+            arguments.push_back(to.string());
+            check(arguments, {}, Patience::toTheEnd);
+        }
+    }
+
+    std::vector<std::string> scp() const {
+        std::vector<std::string> out = m_ssh;
+        out[0] = fs::path(m_ssh[0]).replace_filename("scp").string();
+        out.emplace_back("-q");
+        return out;
+    }
+
     /// Runs rsync or scp. Throws Error if it fails.
-    void check(const std::vector<std::string>& arguments, std::string_view input) const {
+    void check(const std::vector<std::string>& arguments, std::string_view input, Patience patience) const {
         Command command(arguments, input, true);
-        outputOf(command, Patience::mayEnd);
+        outputOf(command, patience);
         if (const int exit = command.wait(); exit != 0)
-            throw Error(ErrorCode::missingDevice,
-                        fmt::format("{} cannot copy {} to {}: it ended with exit code {}",
-                                    fs::path(arguments[0]).filename().string(), m_project.filename().string(),
-                                    m_place.host, exit));
+            throw Error(
+                ErrorCode::missingDevice,
+                fmt::format("{} cannot copy the files of {} between this machine and {}: it ended with "
+                            "exit code {}",
+                            fs::path(arguments[0]).filename().string(), m_project.filename().string(),
+                            m_place.host, exit));
     }
 
     std::string there(const std::string& folder) const {
@@ -422,7 +462,8 @@ private:
     RemoteObserver& m_observer;
     const Place m_place;
     const fs::path m_project;
-    const std::vector<std::string> m_files;
+    const fs::path m_results;
+    const RunFiles m_files;
     std::vector<std::string> m_ssh;
     const std::string m_program;
     std::string m_folder; ///< of the run on the host

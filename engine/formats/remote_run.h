@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/error.h"
+#include "graph/graph.h"
 
 #include <string>
 #include <string_view>
@@ -10,8 +11,11 @@ namespace twb {
 
 /// A run on another machine.
 struct RemoteRun {
-    std::string on;                       ///< "ssh:HOST" or "ssh:HOST:PATH"
-    std::string file;                     ///< the project on this machine
+    std::string on;   ///< "ssh:HOST" or "ssh:HOST:PATH"
+    std::string file; ///< the project on this machine
+    Graph graph{};    ///< of the project, with the settings of the run: it names the files
+    /// The folder on this machine for the files that Save nodes write; empty: that of the project.
+    std::string results{};
     std::vector<std::string> arguments{}; ///< of `twb run`, without the file and the options below
     std::string report{};                 ///< files on this machine; empty: none
     std::string trace{};
@@ -61,7 +65,8 @@ std::string remoteHost(const std::string& on);
 
 /// Copies the project and the files that it reads to HOST by rsync or scp, into a folder below PATH (default:
 /// .cache/tensor-workbench), runs them there by `twb` of the same version, shows its output while it runs,
-/// and fetches its report. If the connection is lost, the run goes on; the same call continues with it.
+/// and fetches its report and the files that it has written. If the connection is lost, the run goes on; the
+/// same call continues with it.
 ///
 /// $TWB_SSH is the command that connects (default: ssh). Throws Error(missingDevice) if HOST cannot be
 /// reached or has no such `twb`, Error(invalidArgument), LostConnection, and Error(cancelled) if the user

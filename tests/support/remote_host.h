@@ -40,6 +40,13 @@ public:
     void killRuns(bool withSession) const {
         for (const pid_t pid : processes()) ::kill(withSession ? -::getsid(pid) : pid, SIGKILL);
     }
+    /// Cuts the connections while the program of each run is stopped, so that no run ends before the cut.
+    void cutBesideRuns() const {
+        const std::vector<pid_t> programs = processes();
+        for (const pid_t pid : programs) ::kill(pid, SIGSTOP);
+        cut();
+        for (const pid_t pid : programs) ::kill(pid, SIGCONT);
+    }
     /// "HOST:PATH" of the folder.
     QString place() const { return QStringLiteral("there:") + folder(); }
 

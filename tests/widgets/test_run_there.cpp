@@ -242,10 +242,10 @@ private Q_SLOTS:
         QFETCH(const bool, real);
         if (!use(real)) QSKIP("no sshd that can be started here");
         const auto window = windowWith(longGraph());
-        start(*window, 200);
+        start(*window, 1500);
         QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
         BoxAnswer box(QMessageBox::Ok);
-        m_host->cut();
+        m_host->cutBesideRuns();
         QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30'000);
         QCOMPARE(box.text(), QStringLiteral("Connection to there lost"));
         QVERIFY2(box.detail().contains(QStringLiteral("run the same graph on there again")),
@@ -254,12 +254,12 @@ private Q_SLOTS:
         QCOMPARE(window->runs().result()->status, RunStatus::failed);
         QCOMPARE(m_host->runs().size(), 1);
         // The same start has all figures of the run, also those of before.
-        start(*window, 200);
+        start(*window, 1500);
         QVERIFY(waitForRun(*window));
         QCOMPARE(window->runs().result()->status, RunStatus::finished);
         const auto product =
             window->runs().figures()->plan().stepsOf(window->document().graph().findByName("b")->id);
-        QCOMPARE(window->runs().figures()->steps().rows()[product.at(0)].count, std::uint64_t(200));
+        QCOMPARE(window->runs().figures()->steps().rows()[product.at(0)].count, std::uint64_t(1500));
         QCOMPARE(m_host->runs(), QStringList());
     }
 
