@@ -206,11 +206,15 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
     return json;
 }
 
+void writeReport(const TrainCommand& command, const Json& json) {
+    writeFileAtomically(command.report, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
 /// Writes the report of a failed training on several ranks.
 void writeFailure(const TrainCommand& command, Json json, const std::string& sentence) {
     if (command.report.empty()) return;
     json["error"] = sentence;
-    writeFileAtomically(command.report, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    writeReport(command, json);
 }
 
 /// Shows a training run, saves it, and ends it on Ctrl-C.
@@ -445,6 +449,12 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
         }
         throw;
     }
+    // The results come first: whatever else fails, they are not lost.
+    if (isFinished && isFirst && !command.weights.empty()) saveWeights(command.weights, trainer.parameters());
+    if (isFinished && isFirst && !command.output.empty()) {
+        saveTrained(command.output, graph, trainer.parameters(), trainer.names());
+        warnOfMissingFiles(command.output);
+    }
     if (!command.report.empty()) {
         Json json = reportOf(isFinished ? "finished" : "cancelled");
         if (!ranks.isAlone())
@@ -452,7 +462,7 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
                 reportRanks(*ranks.world(), paceOf(session.record(), before, trainer), trainer.plan()));
         for (const std::uint64_t hash : trainer.parameterHashes())
             json["ranks"]["parameter_hashes"].push_back(fmt::format("{:016x}", hash));
-        if (isFirst) writeFileAtomically(command.report, json.dump(2) + "\n");
+        if (isFirst) writeReport(command, json);
     }
     if (!isFinished) {
         printMessage(
@@ -460,12 +470,6 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
                 ? command.file + ": cancelled"
                 : fmt::format("{}: cancelled; continue with --checkpoint DIR --resume", command.file));
         return ExitCode::cancelled;
-    }
-    if (!isFirst) return ExitCode::fine;
-    if (!command.weights.empty()) saveWeights(command.weights, trainer.parameters());
-    if (!command.output.empty()) {
-        saveTrained(command.output, graph, trainer.parameters(), trainer.names());
-        warnOfMissingFiles(command.output);
     }
     return ExitCode::fine;
 }
@@ -539,12 +543,12 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
             "scale")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"bf16", "f16"}));
-    command
-        ->add_option("--val", options->validation,
-                     "Validation data; default: the rows that Batches holds out")
-        ->type_name("FILE");
+    CLI::Option* validation = command->add_option(
+        "--val", options->validation, "Validation data; default: the rows that Batches holds out");
+    validation->type_name("FILE");
     command->add_option("--val-labels", options->validationLabels, "Labels of the rows of --val")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->needs(validation);
     command
         ->add_option("--seed", options->seed,
                      "Seed of all random nodes: parameters, row order, validation split, Dropout")
@@ -566,7 +570,8 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
     command
         ->add_option("--patience", options->patience,
                      "Epochs without improvement before --early-stop ends the training; default: 5")
-        ->type_name("N");
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
     command
         ->add_option("--report", options->report,
                      "Write the figures of each epoch, the loss of each step, and a classifier's confusion "

@@ -135,6 +135,7 @@ void saveCheckpoint(const fs::path& folder, const Checkpoint& checkpoint, int ke
               {"rate_factor", record.rateFactor},
               {"epochs", Json::array()}};
     for (const EpochRecord& epoch : record.epochs) json["epochs"].push_back(toJson(epoch));
+    if (record.confusion.classes > 0) json["confusion"] = toJson(record.confusion);
     AtomicFile head(headOf(folder));
     const std::string text = json.dump(1) + "\n";
     head.write(text.data(), text.size());

@@ -176,10 +176,11 @@ public:
         std::int64_t labels = 0;
         bool isWhole = true;
         const BatchRows rows = validationRows();
+        const bool isShared = sharesValidation();
         // Each rank takes its part of the batches.
         const auto add = [&](const Prepared& prepared, std::int64_t all, std::int64_t size) {
-            const std::int64_t batches = all * (rank() + 1) / ranks();
-            for (std::int64_t done = all * rank() / ranks(); done < batches;) {
+            const std::int64_t batches = isShared ? all * (rank() + 1) / ranks() : all;
+            for (std::int64_t done = isShared ? all * rank() / ranks() : 0; done < batches;) {
                 RunOptions options;
                 options.iterations = std::min(batches - done, kRecorded);
                 options.firstIteration = done;
@@ -202,7 +203,7 @@ public:
         if (m_validation) add(*m_validation, rows.whole(), rows.size);
         if (m_validationTail && isWhole) add(*m_validationTail, 1, rows.rest());
         if (!isWhole) return std::nullopt;
-        if (ranks() > 1) sumValidations(out, correct, labels);
+        if (isShared) sumValidations(out, correct, labels);
         out.loss /= static_cast<double>(out.rows);
         if (labels > 0) out.accuracy = static_cast<double>(correct) / static_cast<double>(labels);
         return out;
@@ -488,9 +489,19 @@ private:
                      static_cast<std::int64_t>(values.size()), 0, "figures"});
     }
 
+    /// Whether each rank validates a part of the batches. Simulated ranks do not run, and a graph with calls
+    /// over all ranks needs the same number of them on each rank: then each rank validates all batches.
+    bool sharesValidation() const {
+        const auto calls = [](const std::optional<Prepared>& prepared) {
+            return prepared && std::ranges::any_of(prepared->plan->steps, [&](const Step& step) {
+                       return prepared->plan->isCollective(step);
+                   });
+        };
+        return ranks() > 1 && !world().info().simulated && !calls(m_validation) && !calls(m_validationTail);
+    }
+
     /// Sums are exact up to 2^53 rows.
     void sumValidations(Validation& out, std::int64_t& correct, std::int64_t& labels) const {
-        if (world().info().simulated) return;
         ConfusionMatrix& confusion = out.confusion;
         std::int64_t classes = confusion.classes; // a rank without a batch does not know it
         world().run(
@@ -559,6 +570,14 @@ private:
     }
 
     void prepareValidations() {
+        const bool hasLabels = std::ranges::any_of(m_batches, [&](NodeId id) {
+            const auto* labels = m_graph.find(id)->attributes.find("labels");
+            return labels && !toString(*labels).empty();
+        });
+        if (!m_options.validationData.empty() && hasLabels && m_options.validationLabels.empty())
+            throw Error(ErrorCode::invalidArgument,
+                        fmt::format("--val {}: the labels of these rows are missing; give --val-labels",
+                                    m_options.validationData));
         const BatchRows rows = validationRows();
         if (rows.count == 0) throw Error(ErrorCode::badFile, "the data for validation have no rows");
         if (rows.whole() > 0) m_validation = prepareValidation(rows, 0);

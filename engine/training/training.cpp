@@ -17,6 +17,7 @@
 #include <cmath>
 #include <map>
 #include <ranges>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -357,9 +358,13 @@ std::optional<PortRef> gradientOf(const Graph& graph, NodeId parameter) {
         const Node& reader = *graph.find(edge.to.node);
         const Op* op = reader.forward == parameter ? findOp(reader.op) : nullptr;
         if (!op) continue;
-        const auto gradient = std::ranges::find(op->inputs, "gradient", &PortSpec::name);
-        if (gradient != op->inputs.end())
-            return graph.sourceOf({reader.id, static_cast<std::int32_t>(gradient - op->inputs.begin())});
+        const auto port = std::ranges::find(op->inputs, "gradient", &PortSpec::name);
+        if (port == op->inputs.end()) continue;
+        const auto gradient =
+            graph.sourceOf({reader.id, static_cast<std::int32_t>(port - op->inputs.begin())});
+        const Node* clip = gradient ? graph.find(gradient->node) : nullptr;
+        const bool isClipped = clip && clip->op == "Clip" && clip->forward == parameter;
+        return isClipped ? graph.sourceOf({clip->id, 0}) : gradient;
     }
     return std::nullopt;
 }
@@ -461,15 +466,28 @@ void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const Ten
     const Graph graph = builder.graph();
     const std::optional<Training> training = trainingOf(graph);
     if (!training) return;
-    // The readers of each gradient, by parameter.
-    std::map<NodeId, std::vector<PortRef>> readers;
-    for (const NodeId id : nodesIn(graph, training->backward)) {
-        for (const Edge& edge : graph.outgoing(id)) {
-            const Node& reader = *graph.find(edge.to.node);
-            if (reader.frame != training->backward) readers[reader.forward].push_back(edge.to);
-        }
-        builder.removeNode(id);
+    const std::vector<NodeId> old = nodesIn(graph, training->backward);
+    std::vector<Edge> leaving;
+    for (const NodeId id : old)
+        for (const Edge& edge : graph.outgoing(id))
+            if (graph.find(edge.to.node)->frame != training->backward) leaving.push_back(edge);
+    std::map<PortRef, NodeId> parameterOf; // by gradient
+    for (const Edge& edge : leaving) {
+        const Node& reader = *graph.find(edge.to.node);
+        if (reader.forward != NodeId::none && std::ranges::binary_search(training->nodes, reader.id))
+            parameterOf.emplace(edge.from, reader.forward);
     }
+    // The readers of each gradient, by parameter, and those of other nodes.
+    std::map<NodeId, std::vector<PortRef>> readers;
+    std::vector<Edge> others;
+    for (const Edge& edge : leaving) {
+        const auto parameter = parameterOf.find(edge.from);
+        if (parameter != parameterOf.end())
+            readers[parameter->second].push_back(edge.to);
+        else
+            others.push_back(edge);
+    }
+    for (const NodeId id : old) builder.removeNode(id);
     const Analysis analysis = analyze(builder.graph(), devices, graph.info().policy, files);
     const std::unordered_set<NodeId> upstream = upstreamOf(analysis, training->loss);
     std::vector<NodeId> parameters;
@@ -490,7 +508,17 @@ void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const Ten
     const std::vector<PortRef> gradients =
         sumOverRanks(builder, analysis, devices, own, parameters, training->backward);
     for (std::size_t i = 0; i < parameters.size(); ++i)
-        for (const PortRef to : readers[parameters[i]]) builder.connect({gradients[i], to});
+        for (const PortRef to : readers[parameters[i]])
+            if (builder.graph().find(to.node)) builder.connect({gradients[i], to});
+    std::map<std::string_view, NodeId> made;
+    for (const NodeId id : nodesIn(builder.graph(), training->backward))
+        made.emplace(builder.graph().find(id)->name, id);
+    for (const Edge& edge : others) { // a node with the same name and op computes the same
+        const Node& was = *graph.find(edge.from.node);
+        const auto now = made.find(was.name);
+        if (now != made.end() && builder.graph().find(now->second)->op == was.op)
+            builder.connect({{now->second, edge.from.port}, edge.to});
+    }
 }
 
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files, double share) {
@@ -508,7 +536,13 @@ std::optional<PortRef> lossScaleOf(const Graph& graph, const Training& training)
 Delta removeTraining(const Graph& graph) {
     DeltaBuilder builder(graph, "Remove training");
     if (const std::optional<Training> training = trainingOf(graph)) {
-        for (const NodeId id : training->nodes) builder.removeNode(id);
+        // Readers of gradients, such as Probes, would have no input.
+        std::vector<NodeId> removed = training->nodes;
+        std::set<NodeId> seen(removed.begin(), removed.end());
+        for (std::size_t i = 0; i < removed.size(); ++i)
+            for (const Edge& edge : graph.outgoing(removed[i]))
+                if (seen.insert(edge.to.node).second) removed.push_back(edge.to.node);
+        for (const NodeId id : removed) builder.removeNode(id);
         builder.removeFrame(training->backward);
         builder.removeFrame(training->frame);
     }

@@ -92,7 +92,7 @@ void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const Ten
 /// place of each Batches node. `files`: for the types of the batches.
 Graph inferenceGraph(const Graph& graph, const TensorFiles* files);
 
-/// Removes the training; the parameters keep their initial values.
+/// Removes the training and what reads its tensors; the parameters keep their initial values.
 Delta removeTraining(const Graph& graph);
 
 } // namespace twb

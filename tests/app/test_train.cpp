@@ -1,8 +1,10 @@
 #include "app/program.h"
 #include "support/test_main.h"
+#include "training/training.h"
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <random>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -99,6 +101,93 @@ private Q_SLOTS:
         QCOMPARE(twb.run({"run", "out/trained.twb", "--quiet"}).exit, 0);
     }
 
+    void aFolderMayHaveAnyName() {
+        const Program twb = prepared();
+        const QByteArray odd = QFile::encodeName(twb.file("bad")) + "\xff";
+        std::filesystem::create_directory(odd.toStdString());
+        for (const char* name : {"net.twb", "x.npy", "y.npy"})
+            std::filesystem::copy(twb.fsPath(name), (odd + '/' + name).toStdString());
+        QProcess process;
+        process.setWorkingDirectory(twb.file(""));
+        // A shell passes bytes that are no text.
+        process.start("sh", {"-c",
+                             "a=$(printf 'bad\\377') && exec \"$0\" train \"$a/net.twb\" --loss loss "
+                             "--epochs 1 --report r.json -o out.twb --quiet",
+                             Program::path()});
+        const Ended ended = Program::wait(process);
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY(twb.exists("out.twb") && twb.exists("r.json"));
+    }
+
+    void gradientsAreMeasuredBeforeClipping() {
+        const Program twb = prepared();
+        const auto normWith = [&](const QStringList& options) {
+            twb.run(training(QStringList{"--epochs", "1", "--report", "r.json"} + options));
+            return twb.json("r.json")
+                .at("epochs")
+                .at(0)
+                .at("parameters")
+                .at(0)
+                .at("gradient_norm")
+                .get<double>();
+        };
+        const double large = normWith({"--clip-value", "1000000"});
+        QVERIFY(large > 1e-3);
+        QVERIFY(normWith({"--clip-value", "0.000001"}) > 1e-3);
+    }
+
+    /// The nodes of the backward pass may have other readers than the optimizer.
+    void gradientsMayBeWatched() {
+        const Program twb = prepared();
+        QCOMPARE(twb.run(training({"--save-graph", "learning.twb"})).exit, 0);
+        Graph graph = loadProject(twb.fsPath("learning.twb"));
+        const PortRef gradient = gradientOf(graph, graph.findByName("b")->id).value();
+        const Training parts = trainingOf(graph).value();
+        DeltaBuilder builder(graph, {});
+        std::vector<PortRef> watched{gradient};
+        for (const NodeId id : parts.nodes)
+            if (graph.find(id)->frame == parts.backward && id != gradient.node) watched.push_back({id, 0});
+        QVERIFY(watched.size() > 2);
+        for (std::size_t i = 0; i < watched.size(); ++i) {
+            Node probe;
+            probe.op = "Probe";
+            probe.name = "watch " + std::to_string(i);
+            probe.lane = graph.find(gradient.node)->lane;
+            builder.connect({watched[i], {builder.addNode(std::move(probe)), 0}});
+        }
+        saveProject(builder.graph(), twb.fsPath("learning.twb"));
+        const Ended ended =
+            twb.run({"train", "learning.twb", "--epochs", "1", "--quiet", "--report", "r.json"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+    }
+
+    void simulatedRanksValidateAllRows() {
+        const Program twb = prepared();
+        const auto accuracyWith = [&](const QStringList& options) {
+            const Ended ended =
+                twb.run(training(QStringList{"--epochs", "2", "--report", "r.json"} + options));
+            if (ended.exit != 0) qFatal("%s", qPrintable(ended.err));
+            const auto report = twb.json("r.json");
+            double rows = 0;
+            for (const auto& row : report.at("confusion"))
+                for (const auto& count : row) rows += count.get<double>();
+            return rows;
+        };
+        QCOMPARE(accuracyWith({}), 24.0);
+        QCOMPARE(accuracyWith({"--world", "simulated:4:nvlink"}), 24.0);
+        QCOMPARE(accuracyWith({"--world", "simulated:4:nvlink", "--batch", "90"}), 24.0);
+    }
+
+    void aResumedTrainingKeepsTheConfusionMatrix() {
+        const Program twb = prepared();
+        QCOMPARE(twb.run(training({"--epochs", "2", "--checkpoint", "saved", "--report", "a.json"})).exit, 0);
+        QCOMPARE(
+            twb.run(training({"--epochs", "2", "--checkpoint", "saved", "--resume", "--report", "b.json"}))
+                .exit,
+            0);
+        QCOMPARE(twb.json("b.json").at("confusion"), twb.json("a.json").at("confusion"));
+    }
+
     /// A killed training goes on from its last checkpoint, whole, whatever it did at that moment.
     void aKilledTrainingEndsAsIfItHadNotBeen() {
         const Program twb = prepared();
@@ -162,7 +251,15 @@ private Q_SLOTS:
         QTest::newRow("batch")
             << QStringList{"--loss", "loss", "--batch", "500"} << 3
             << "a batch of 500 rows is larger than the training part of \"x.npy\", which has 96";
-        QTest::newRow("validation") << QStringList{"--loss", "loss", "--val", "none.npy"} << 4 << "none.npy";
+        QTest::newRow("validation") << QStringList{"--loss",   "loss",         "--val",
+                                                   "none.npy", "--val-labels", "y.npy"}
+                                    << 4 << "none.npy";
+        QTest::newRow("labels of rows") << QStringList{"--loss", "loss", "--val", "x.npy"} << 2
+                                        << "--val x.npy: the labels of these rows are missing; give "
+                                           "--val-labels";
+        QTest::newRow("rows of labels")
+            << QStringList{"--loss", "loss", "--val-labels", "y.npy"} << 2 << "--val-labels requires --val";
+        QTest::newRow("patience") << QStringList{"--loss", "loss", "--patience", "0"} << 2 << "--patience";
         QTest::newRow("resume") << QStringList{"--loss", "loss", "--checkpoint", "none", "--resume"} << 4
                                 << "none";
         QTest::newRow("full disk") << QStringList{"--loss",           "loss",     "--epochs", "1",

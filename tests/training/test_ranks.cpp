@@ -218,6 +218,38 @@ private Q_SLOTS:
         for (const double loss : losses) QVERIFY(std::abs(loss - wanted.loss) <= 1e-12);
     }
 
+    /// Each rank must make the same number of calls.
+    void callsOfTheGraphDoNotDisturbTheValidation() {
+        const Problem problem = network(120, 10, {{"validation", 0.3}});
+        Graph graph = problem.graph;
+        DeltaBuilder builder(graph, {});
+        const Node& loss = *graph.findByName("loss");
+        const auto add = [&](const char* op, NodeId from) {
+            Node node;
+            node.op = node.name = op;
+            node.lane = loss.lane;
+            const NodeId id = builder.addNode(std::move(node));
+            builder.connect({{from, 0}, {id, 0}});
+            return id;
+        };
+        add("Probe", add("AllReduce", loss.id));
+        graph = builder.graph();
+        Trainer alone(problem.graph, DeviceMap(), problem.files, {});
+        (void)train(alone, 20);
+        const Validation wanted = alone.validate().value();
+        std::vector<Validation> got(3);
+        const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
+            Trainer trainer(graph, mapIn(world), problem.files, {});
+            (void)train(trainer, 20);
+            got[static_cast<std::size_t>(world->rank())] = trainer.validate().value();
+        });
+        QCOMPARE(errors, std::vector<std::string>(3));
+        for (const Validation& validation : got) {
+            QCOMPARE(validation.rows, wanted.rows);
+            QVERIFY(std::abs(validation.loss - wanted.loss) <= 1e-12);
+        }
+    }
+
     void ranksOnAGpuLearnWhatOneProcessLearns_data() {
         QTest::addColumn<bool>("makesCalls");
         QTest::newRow("the GPU makes the calls") << true;
