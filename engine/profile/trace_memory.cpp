@@ -33,10 +33,12 @@ struct Blocks {
             for (const std::uint32_t output : step.outputs) {
                 if (output == kNone || blockOf[output] != kNone) continue;
                 const PlanValue& value = plan.values[output];
-                const bool takesOver = step.inPlaceOf != kNone && output == step.outputs.front() &&
-                                       blockOf[step.inPlaceOf] != kNone;
-                if (takesOver) {
-                    blockOf[output] = blockOf[step.inPlaceOf];
+                if (value.absent) continue;
+                const std::uint32_t sameMemory = value.updateOf != kNone          ? value.updateOf
+                                                 : output == step.outputs.front() ? step.inPlaceOf
+                                                                                  : kNone;
+                if (sameMemory != kNone && blockOf[sameMemory] != kNone) {
+                    blockOf[output] = blockOf[sameMemory];
                 } else {
                     blockOf[output] = static_cast<std::uint32_t>(all.size());
                     all.push_back(

@@ -33,6 +33,18 @@ private Q_SLOTS:
         QCOMPARE(tensors[2].endNs, kToTheEnd); // relu's is kept
     }
 
+    void anUpdateTakesNoMemoryOfItsOwn() {
+        const auto plan = test::examplePlan();
+        plan->steps[3].inPlaceOf = kNone;
+        plan->values[2].isUpdated = true;
+        plan->values[3].updateOf = 2;
+        QCOMPARE(liveTensors(*plan, kRecords).size(), std::size_t(3));
+        plan->values[3].updateOf = kNone;
+        QCOMPARE(liveTensors(*plan, kRecords).size(), std::size_t(4));
+        plan->values[3].absent = true;
+        QCOMPARE(liveTensors(*plan, kRecords).size(), std::size_t(3));
+    }
+
     void thePeakNamesWhatIsAlive() {
         const std::vector<MemoryCourse> courses = memoryCourses(*test::examplePlan(), kRecords);
         QCOMPARE(courses.size(), std::size_t(2));
