@@ -44,14 +44,8 @@ void require(bool isFine) {
     if (!isFine) throw Error(ErrorCode::badFile, "a plan refers to something that it does not have");
 }
 
-/// An enumerator of which `last` is the last one.
-template <class Enum> Enum enumFrom(const Json& json, Enum last) {
-    const auto number = json.get<std::int64_t>();
-    require(number >= 0 && number <= static_cast<std::int64_t>(last));
-    return static_cast<Enum>(number);
-}
-DType dtypeFrom(const Json& json) { return enumFrom(json, static_cast<DType>(kDTypeCount - 1)); }
-MemoryKind memoryFrom(const Json& json) { return enumFrom(json, MemoryKind::device); }
+DType dtypeFrom(const Json& json) { return enumFrom(json, "a dtype", static_cast<DType>(kDTypeCount - 1)); }
+MemoryKind memoryFrom(const Json& json) { return enumFrom(json, "a kind of memory", MemoryKind::device); }
 
 /// The figures of a profile, in one order for both ways.
 template <class Profile> auto figuresOf(Profile& profile) {
@@ -114,11 +108,23 @@ Json toJson(const PlanValue& v) {
             v.label};
 }
 
+Shape shapeFrom(const Json& json, DType dtype) {
+    std::vector<std::int64_t> dims;
+    for (const Json& size : json) dims.push_back(wholeFrom(size, "a size", kUnknownDim));
+    Shape shape(std::move(dims));
+    try {
+        if (shape.isKnown()) shape.byteCount(dtype);
+    } catch (const Error& error) {
+        throw Error(ErrorCode::badFile, error.what());
+    }
+    return shape;
+}
+
 PlanValue valueFrom(const Json& json) {
     PlanValue v;
     v.source = portFrom(json.at(0));
     v.type.dtype = dtypeFrom(json.at(1));
-    v.type.shape = Shape(json.at(2).get<std::vector<std::int64_t>>());
+    v.type.shape = shapeFrom(json.at(2), v.type.dtype);
     v.device = deviceFrom(json.at(3));
     v.memory = memoryFrom(json.at(4));
     v.slot = json.at(5);
@@ -206,7 +212,7 @@ Json toJson(const Transfer& t) {
 
 Transfer transferFrom(const Json& json) {
     Transfer t;
-    t.kind = enumFrom(json.at("kind"), TransferKind::collective);
+    t.kind = enumFrom(json.at("kind"), "a kind of transfer", TransferKind::collective);
     t.from = portFrom(json.at("from"));
     t.to = portFrom(json.at("to"));
     t.node = NodeId{json.at("node").get<std::uint64_t>()};
@@ -247,7 +253,8 @@ void check(const Plan& plan) {
     for (const auto& [node, values] : plan.valuesOfNode) all(values, plan.values.size());
     for (const PlanStream& stream : plan.streams) require(plan.devices.find(stream.device) != nullptr);
     for (const PlanValue& value : plan.values)
-        require(plan.devices.find(value.device) && inside(value.updateOf, plan.values.size()));
+        require(plan.devices.find(value.device) && inside(value.updateOf, plan.values.size()) &&
+                inside(value.slot, plan.slots.size()));
     for (const Transfer& transfer : plan.transfers)
         require(plan.devices.find(transfer.source) && plan.devices.find(transfer.target));
 }
@@ -285,7 +292,8 @@ std::shared_ptr<const Plan> planFromJson(const Json& json) {
         plan->devices.set(of, std::move(backend), true);
     }
     for (const Json& s : json.at("streams"))
-        plan->streams.push_back({deviceFrom(s.at(0)), enumFrom(s.at(1), QueueKind::collective), s.at(2)});
+        plan->streams.push_back(
+            {deviceFrom(s.at(0)), enumFrom(s.at(1), "a kind of queue", QueueKind::collective), s.at(2)});
     for (const Json& s : json.at("slots"))
         plan->slots.push_back({deviceFrom(s.at(0)), memoryFrom(s.at(1)), s.at(2)});
     for (const Json& v : json.at("values")) plan->values.push_back(valueFrom(v));
@@ -303,6 +311,35 @@ std::shared_ptr<const Plan> planFromJson(const Json& json) {
     plan->virtualClock = json.at("virtual_clock");
     check(*plan);
     return plan;
+}
+
+std::int64_t wholeFrom(const Json& json, std::string_view what, std::int64_t least, std::int64_t most) {
+    const bool fits =
+        json.is_number_unsigned() ? json.get<std::uint64_t>() <= INT64_MAX : json.is_number_integer();
+    const std::int64_t number = fits ? json.get<std::int64_t>() : 0;
+    if (!fits || number < least || number > most)
+        throw Error(ErrorCode::badFile,
+                    fmt::format("{} is {}, which is no whole number from {} to {}", what,
+                                json.dump(-1, ' ', true, Json::error_handler_t::replace), least, most));
+    return number;
+}
+
+bool ReadTimes::count(std::int64_t ns) noexcept {
+    constexpr std::int64_t most = INT64_MAX / 4; // so that the difference of two sums fits
+    if (ns < 0 || ns > most - m_sum) return false;
+    m_sum += ns;
+    return true;
+}
+
+bool ReadTimes::set(StepRecord& record, std::int64_t startNs, std::int64_t durationNs,
+                    std::optional<std::int64_t> waitNs) {
+    constexpr std::int64_t latest = INT64_MAX / 4;
+    if (startNs < -latest || startNs > latest || !count(durationNs) || !count(waitNs.value_or(0)))
+        return false;
+    record.startNs = startNs;
+    record.endNs = startNs + durationNs;
+    record.waitNs = waitNs;
+    return true;
 }
 
 } // namespace twb

@@ -6,14 +6,20 @@
 namespace twb {
 namespace {
 
-/// By record: the previous record on the same stream. Steps of bodies, which run beside their control op, do
-/// not count.
-std::vector<std::uint32_t> orderOnStreams(const Plan& plan, std::span<const StepRecord> records) {
+/// The records by their start.
+std::vector<std::uint32_t> orderOf(std::span<const StepRecord> records) {
     std::vector<std::uint32_t> order(records.size());
     std::iota(order.begin(), order.end(), 0U);
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
         return records[a].startNs < records[b].startNs;
     });
+    return order;
+}
+
+/// By record: the previous record on the same stream. Steps of bodies, which run beside their control op, do
+/// not count.
+std::vector<std::uint32_t> previousOnStreams(const Plan& plan, std::span<const StepRecord> records,
+                                             const std::vector<std::uint32_t>& order) {
     std::vector<std::uint32_t> last(plan.streams.size(), kNone);
     std::vector<std::uint32_t> before(records.size(), kNone);
     for (const std::uint32_t at : order) {
@@ -90,8 +96,11 @@ std::vector<TensorFlow> flowsOf(const Plan& plan, std::span<const StepRecord> re
 
 RunCourse courseOf(const Plan& plan, std::span<const StepRecord> records) {
     RunCourse course;
-    course.before = orderOnStreams(plan, records);
+    const std::vector<std::uint32_t> order = orderOf(records);
+    course.before = previousOnStreams(plan, records, order);
     course.after = course.before;
+    std::vector<std::uint32_t> place(records.size()); // in that order
+    for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
     std::vector<std::uint32_t> now(plan.steps.size(), kNone);     // of this iteration
     std::vector<std::uint32_t> earlier(plan.steps.size(), kNone); // of the previous one
     std::size_t from = 0;
@@ -102,7 +111,9 @@ RunCourse courseOf(const Plan& plan, std::span<const StepRecord> records) {
         for (std::size_t at = from; at < to; ++at) {
             std::uint32_t& after = course.after[at];
             const auto consider = [&](std::uint32_t other) {
-                if (other == kNone || other == at || records[other].endNs > records[at].startNs) return;
+                // Of steps without a duration, each may end as the other starts; only the first counts.
+                if (other == kNone || records[other].endNs > records[at].startNs || place[other] >= place[at])
+                    return;
                 if (after == kNone || records[other].endNs > records[after].endNs) after = other;
             };
             const Step& step = plan.steps[records[at].step];

@@ -1,7 +1,6 @@
 #include "profile/run_events.h"
 
 #include "core/error.h"
-#include "profile/plan_text.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -46,6 +45,12 @@ Json toJson(const ProbeValue& probe) {
             number(probe.mean),
             probe.notANumber};
 }
+
+std::uint32_t stepFrom(const Json& json, const Plan& plan) {
+    const auto most = static_cast<std::int64_t>(plan.steps.size()) - 1;
+    return static_cast<std::uint32_t>(wholeFrom(json, "a step", 0, most));
+}
+StepState stateFrom(const Json& json) { return enumFrom(json, "the state of a step", StepState::cancelled); }
 
 ProbeValue probeFrom(const Json& json) {
     return {json.at(0),
@@ -185,7 +190,8 @@ void RunEventWriter::end(const RunResult& result, const std::vector<ProbeValue>&
 }
 
 void StreamedRun::read(std::string_view line) {
-    const auto refuse = [](const std::string& why) {
+    const auto refuse = [](const char* why) { throw Error(ErrorCode::badFile, why); };
+    const auto explain = [](const char* why) {
         throw Error(ErrorCode::badFile, fmt::format("the events of the run are not understood: {}", why));
     };
     try {
@@ -193,39 +199,44 @@ void StreamedRun::read(std::string_view line) {
         if (!m_plan) {
             if (json.at("format") != kFormat || json.at("version") != kVersion)
                 refuse("the first line is not the header of a run");
-            m_iterations = json.at("iterations");
+            m_iterations = wholeFrom(json.at("iterations"), "the number of iterations");
             m_plan = planFromJson(json.at("plan"));
             return;
         }
         if (const auto records = json.find("records"); records != json.end()) {
             for (const Json& one : *records) {
                 StepRecord record;
-                record.step = one.at(0);
-                if (record.step >= m_plan->steps.size()) refuse("a record of a step that the plan lacks");
-                record.iteration = one.at(1);
-                record.state = static_cast<StepState>(one.at(2).get<int>());
-                record.startNs = one.at(3);
-                record.endNs = record.startNs + one.at(4).get<std::int64_t>();
+                record.step = stepFrom(one.at(0), *m_plan);
+                record.iteration =
+                    static_cast<std::uint32_t>(wholeFrom(one.at(1), "an iteration", 0, UINT32_MAX));
+                record.state = stateFrom(one.at(2));
+                const std::int64_t waitNs = wholeFrom(one.at(6), "a wait", -1);
+                if (!m_times.set(record, wholeFrom(one.at(3), "a start", INT64_MIN),
+                                 wholeFrom(one.at(4), "a duration"),
+                                 waitNs < 0 ? std::nullopt : std::optional(waitNs)))
+                    refuse("the times of a step are too large");
                 record.bytes = one.at(5);
-                if (const std::int64_t wait = one.at(6); wait >= 0) record.waitNs = wait;
                 m_records.push_back(record);
             }
-            m_done = json.at("done");
+            m_done = wholeFrom(json.at("done"), "the number of iterations");
             m_leftOut = json.at("left_out");
             return;
         }
         RunResult result;
-        result.status = static_cast<RunStatus>(json.at("end").get<int>());
-        result.iterations = m_done = json.at("iterations");
-        result.wallNs = json.at("wall");
-        result.clockNs = json.at("clock");
-        result.setupNs = json.at("setup");
-        result.prepareNs = json.at("prepare");
-        for (const Json& state : json.at("states"))
-            result.states.push_back(static_cast<StepState>(state.get<int>()));
+        result.status = enumFrom(json.at("end"), "the end", RunStatus::cancelled);
+        result.iterations = m_done = wholeFrom(json.at("iterations"), "the number of iterations");
+        result.wallNs = wholeFrom(json.at("wall"), "the time");
+        result.clockNs = wholeFrom(json.at("clock"), "the time");
+        result.setupNs = wholeFrom(json.at("setup"), "the time of the setup");
+        result.prepareNs = wholeFrom(json.at("prepare"), "the time of the preparation");
+        for (const Json& state : json.at("states")) result.states.push_back(stateFrom(state));
+        if (!result.states.empty() && result.states.size() != m_plan->steps.size())
+            refuse("it has the states of other steps");
         for (const Json& error : json.at("errors"))
-            result.errors.push_back({error.at(0), NodeId{error.at(1).get<std::uint64_t>()},
-                                     static_cast<ErrorCode>(error.at(2).get<int>()), error.at(3)});
+            result.errors.push_back({error.at(0) == kNone ? kNone : stepFrom(error.at(0), *m_plan),
+                                     NodeId{error.at(1).get<std::uint64_t>()},
+                                     enumFrom(error.at(2), "a kind of error", ErrorCode::failed),
+                                     error.at(3)});
         for (const Json& memory : json.at("memory"))
             if (const auto device = Device::parse(memory.at(0).get<std::string>()))
                 result.memory.emplace_back(
@@ -233,7 +244,9 @@ void StreamedRun::read(std::string_view line) {
         for (const Json& probe : json.at("probes")) m_probes.push_back(probeFrom(probe));
         m_result = std::move(result);
     } catch (const nlohmann::json::exception& error) {
-        refuse(error.what());
+        explain(error.what());
+    } catch (const Error& error) {
+        explain(error.what());
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "profile/plan_text.h"
 #include "profile/report.h"
 #include "runtime/executor.h"
 #include "runtime/plan.h"
@@ -79,6 +80,7 @@ public:
 private:
     std::shared_ptr<const Plan> m_plan;
     std::vector<StepRecord> m_records;
+    ReadTimes m_times;
     std::int64_t m_iterations = 0;
     std::int64_t m_done = 0;
     std::uint64_t m_leftOut = 0;

@@ -142,7 +142,7 @@ private:
         const auto pid = wholeNumber(event.process);
         const auto step = event.number("step");
         const auto iteration = event.number("iteration");
-        if (!pid || !step || !iteration || !event.startNs || !event.durationNs)
+        if (!pid || !step || !iteration || *iteration > UINT32_MAX || !event.startNs || !event.durationNs)
             refuse(event, "a step without its number, iteration or time");
         const std::uint64_t rank = *pid / kPidsPerRank;
         if (rank >= m_offsets.size() || *step >= m_offsets[rank].size)
@@ -151,11 +151,11 @@ private:
         record.step = m_offsets[rank].steps + static_cast<std::uint32_t>(*step);
         record.iteration = static_cast<std::uint32_t>(*iteration);
         record.state = StepState::done;
-        record.startNs = *event.startNs;
-        record.endNs = *event.startNs + *event.durationNs;
         record.bytes = event.number("bytes").value_or(0);
-        if (const std::string_view wait = event.argument("wait_us"); !wait.empty())
-            record.waitNs = nanoseconds(wait);
+        const std::string_view wait = event.argument("wait_us");
+        if (!m_times.set(record, *event.startNs, *event.durationNs,
+                         wait.empty() ? std::nullopt : nanoseconds(wait)))
+            refuse(event, "a negative time, or a run of more than 70 years");
         m_out.records.push_back(record);
     }
 
@@ -194,6 +194,7 @@ private:
     const std::string m_origin;
     std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
     std::vector<Offsets> m_offsets; ///< by rank
+    ReadTimes m_times;
     RunTrace m_out;
 };
 

@@ -1,5 +1,6 @@
 #include "formats/npy.h"
 #include "fuzz/targets.h"
+#include "profile/example_plan.h"
 #include "support/captures.h"
 #include "support/onnx_models.h"
 #include "support/small_project.h"
@@ -196,6 +197,51 @@ private Q_SLOTS:
         int sound = 0;
         for (int i = 0; i < kRounds; ++i) sound += fuzz::kinetoTrace(mutator.mutate(whole, whole));
         qInfo("%d of %d damaged traces still are one", sound, kRounds);
+        QVERIFY(sound > kRounds / 50);
+        QVERIFY(sound < kRounds);
+    }
+
+    void damagedRunEvents() {
+        const QTemporaryDir folder;
+        const fs::path path = fs::path(folder.path().toStdString()) / "events";
+        const auto plan = examplePlan();
+        plan->producers = {0, 1, 2, 3};
+        plan->steps[2].waits = {1};
+        {
+            RunEventWriter writer(path, *plan, 2);
+            writer.add(exampleRecords());
+            RunResult result;
+            result.states.assign(plan->steps.size(), StepState::done);
+            result.errors.push_back({1, NodeId{3}, ErrorCode::failed, "node \"x\" failed"});
+            writer.end(result, {probe("seen", Tensor::onHost({DType::f32, {2}}))});
+        }
+        const std::string whole = readFile(path, 1 << 20);
+        QVERIFY(fuzz::runEvents(whole));
+        Mutator mutator(23);
+        constexpr int kRounds = 20000;
+        int sound = 0;
+        for (int i = 0; i < kRounds; ++i) sound += fuzz::runEvents(mutator.mutate(whole, whole));
+        qInfo("%d of %d damaged runs still are one", sound, kRounds);
+        QVERIFY(sound > kRounds / 50);
+        QVERIFY(sound < kRounds / 2);
+    }
+
+    void damagedRunTraces() {
+        const QTemporaryDir folder;
+        const fs::path path = fs::path(folder.path().toStdString()) / "t.json";
+        const auto plan = examplePlan();
+        plan->producers = {0, 1, 2, 3};
+        TraceRecorder recorder(plan);
+        recorder.add(exampleRecords());
+        std::ostringstream text;
+        recorder.write(text);
+        QVERIFY(fuzz::runTrace(text.str(), path));
+        Mutator mutator(29);
+        constexpr int kRounds = 10000;
+        int sound = 0;
+        for (int i = 0; i < kRounds; ++i)
+            sound += fuzz::runTrace(mutator.mutate(text.str(), text.str()), path);
+        qInfo("%d of %d damaged traces of runs still are one", sound, kRounds);
         QVERIFY(sound > kRounds / 50);
         QVERIFY(sound < kRounds);
     }

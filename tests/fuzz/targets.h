@@ -9,14 +9,25 @@
 #include "formats/pytorch/pt2.h"
 #include "placement/analysis.h"
 #include "profile/kineto_ledger.h"
+#include "profile/run_course.h"
+#include "profile/run_events.h"
+#include "profile/run_timeline.h"
+#include "profile/run_trace.h"
+#include "profile/trace.h"
+#include "profile/transfer_series.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 #include <zip.h>
 
 // The contract that the fuzzers and the mutation test check for the parsers: any bytes give an error message
@@ -120,6 +131,70 @@ inline bool kinetoTrace(std::string_view bytes) {
                 "no part of a copy's time is longer than the copy");
     require(!toText(ledger).empty() && !toJson(ledger).empty() && !toCsv(ledger).empty(),
             "it can be printed");
+    return true;
+}
+
+/// Makes all figures of a run that was read.
+inline void figures(const std::shared_ptr<const Plan>& plan, std::span<const StepRecord> records,
+                    RunResult result) {
+    Ledger ledger(plan);
+    StepTimes times(plan);
+    RunTimeline timeline(plan);
+    TransferSeries series(plan);
+    TraceRecorder trace(plan);
+    ledger.add(records);
+    times.add(records);
+    timeline.add(records);
+    timeline.finish();
+    series.add(records);
+    trace.add(records);
+    RunReport report;
+    report.file = "g.twb";
+    report.plan = plan;
+    report.ledger = &ledger;
+    report.steps = &times;
+    report.timeline = &timeline;
+    report.result = std::move(result);
+    std::ostringstream written;
+    trace.write(written);
+    require(!toTable(report, false).empty() && !toJson(report).empty() && !toCsv(series).empty() &&
+                !written.str().empty(),
+            "a run can be printed");
+    const RunCourse course = courseOf(*plan, records);
+    require(course.critical.size() <= records.size(), "no step is twice on the critical path");
+    flowsOf(*plan, records);
+}
+
+/// True if the bytes are the events of a whole run.
+inline bool runEvents(std::string_view bytes) {
+    StreamedRun run;
+    std::vector<StepRecord> records;
+    try {
+        while (!bytes.empty()) {
+            const std::string_view line = bytes.substr(0, bytes.find('\n'));
+            bytes.remove_prefix(std::min(bytes.size(), line.size() + 1));
+            run.read(line);
+            for (const StepRecord& record : run.takeRecords()) records.push_back(record);
+        }
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile, "a bad event is an Error(badFile)");
+    }
+    if (run.plan()) figures(run.plan(), records, run.result().value_or(RunResult{}));
+    return run.result().has_value();
+}
+
+/// True if the bytes, written to `file`, are a trace of this program.
+inline bool runTrace(std::string_view bytes, const std::filesystem::path& file) {
+    std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    RunTrace trace;
+    try {
+        trace = readRunTrace(file);
+    } catch (const Error& e) {
+        require(e.code() == ErrorCode::badFile, "a bad trace is an Error(badFile)");
+        require(std::string_view(e.what()).starts_with(file.string()), "the sentence names the file");
+        return false;
+    }
+    figures(trace.plan, trace.records, {});
     return true;
 }
 

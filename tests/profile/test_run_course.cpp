@@ -70,6 +70,16 @@ private Q_SLOTS:
         QCOMPARE(records[flows[1].consumer].step, 2U);
     }
 
+    /// Each of two steps without a duration ends as the other starts.
+    void stepsThatWaitForEachOtherMakeNoCircle() {
+        const auto both = plan();
+        both->steps[1].waits = {2};
+        const std::vector<StepRecord> records{done(1, 0, 50, 50), done(2, 0, 50, 50), done(3, 0, 50, 60)};
+        const RunCourse course = courseOf(*both, records);
+        QCOMPARE(course.after, (std::vector<std::uint32_t>{kNone, 0, 1}));
+        QCOMPARE(course.critical, (std::vector<std::uint32_t>{0, 1, 2}));
+    }
+
     void nothingComesOfNothing() {
         const RunCourse course = courseOf(*plan(), {});
         QVERIFY(course.critical.empty());

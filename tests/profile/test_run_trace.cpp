@@ -223,14 +223,15 @@ private Q_SLOTS:
         const QString refers = QStringLiteral("event 0: a plan refers to something that it does not have");
         QTest::newRow("waits for no step")
             << traceWith([](json& plan) { plan["steps"][1]["waits"] = json::array({kNone}); }) << refers;
-        QTest::newRow("an unknown dtype")
-            << traceWith([](json& plan) { plan["values"][0][1] = 99; }) << refers;
-        QTest::newRow("an unknown memory")
-            << traceWith([](json& plan) { plan["values"][0][4] = -1; }) << refers;
-        QTest::newRow("an unknown queue")
-            << traceWith([](json& plan) { plan["streams"][0][1] = 5; }) << refers;
+        QTest::newRow("an unknown dtype") << traceWith([](json& plan) { plan["values"][0][1] = 99; })
+                                          << QStringLiteral("event 0: a dtype is 99");
+        QTest::newRow("an unknown memory") << traceWith([](json& plan) { plan["values"][0][4] = -1; })
+                                           << QStringLiteral("event 0: a kind of memory is -1");
+        QTest::newRow("an unknown queue") << traceWith([](json& plan) { plan["streams"][0][1] = 5; })
+                                          << QStringLiteral("event 0: a kind of queue is 5");
         QTest::newRow("an unknown kind of transfer")
-            << traceWith([](json& plan) { plan["transfers"][0]["kind"] = 4; }) << refers;
+            << traceWith([](json& plan) { plan["transfers"][0]["kind"] = 4; })
+            << QStringLiteral("event 0: a kind of transfer is 4");
         QTest::newRow("more controls than steps")
             << traceWith([](json& plan) { plan["controls"] = 1'000'000'000'000'000'000; }) << refers;
         QByteArray mixed = QByteArray::fromStdString(traceOfRanks(2));
