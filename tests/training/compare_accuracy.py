@@ -147,7 +147,7 @@ def compare(twb, name, data, make_graph, network, epochs):
 
 def main():
     twb = sys.argv[1]
-    fine = compare(twb, "digits", digits_data(), digits_graph, digits_network, 20)
+    fine = compare(twb, "digits", digits_data(), digits_graph, digits_network, 40)
     if "--fashion" in sys.argv:
         fine = compare(twb, "Fashion-MNIST", fashion_data(), fashion_graph, fashion_network, 2) and fine
     sys.exit(0 if fine else 1)
