@@ -15,8 +15,11 @@ bool broadcasts(const Op& op) {
            op.name == "Cast" || op.name == "Identity";
 }
 
-/// Ops whose first axis is that of input 0.
-bool keepsBatch(const Op& op) { return op.category == "Convolution" || op.category == "Pooling"; }
+/// Ops whose first axis is that of input 0. Pooling of regions has an entry per region.
+bool keepsBatch(const Op& op) {
+    return op.category == "Convolution" ||
+           (op.category == "Pooling" && op.name != "RoiAlign" && op.name != "MaxRoiPool");
+}
 
 /// Axes in [0, rank); empty if one is out of range.
 std::vector<int> normalized(const std::vector<std::int64_t>& axes, int rank) {

@@ -35,7 +35,11 @@ public:
         // The exact product, which may be fractional, as in ONNX's reference.
         const double out = scale * in;
         if (m_mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
-        if (m_mode == "asymmetric") return x / scale;
+        if (m_mode == "asymmetric") {
+            // The quotient of the sizes is rounded, but this is exact where an element is hit.
+            const auto places = static_cast<double>(m_plan.out);
+            return scale == places / in ? x * in / places : x / scale;
+        }
         if (m_mode == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
         if (m_mode == "tf_crop_and_resize") {
             const double length = m_plan.roiEnd - m_plan.roiBegin;

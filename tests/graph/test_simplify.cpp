@@ -284,6 +284,24 @@ private Q_SLOTS:
         QCOMPARE(difference(with(m.graph(), 4, 8), with(after, 4, 8)), QString());
     }
 
+    /// The first axis of pooled regions is that of the regions, not of the images.
+    void regionsAreNoBatch() {
+        Model m({1, 2, 4, 4});
+        Numbers corners;
+        for (int i = 0; i < 8; ++i) corners.insert(corners.end(), {0, 0, 2, 2});
+        const NodeId rois = m.constant(corners, Ints{8, 4});
+        const NodeId pooled =
+            m.op("RoiAlign",
+                 {m.x, rois, m.op("Constant", {}, {{"value", Ints(8, 0)}, {"dtype", std::string("i64")}})});
+        const NodeId batch = m.op("Gather", {m.op("Shape", {m.x}), m.integers({0})});
+        const NodeId wanted =
+            m.op("Concat", {batch, m.integers({8}), m.integers({-1})}, {{"axis", std::int64_t{0}}});
+        m.probe(m.op("Reshape", {pooled, wanted}));
+        SimplifyOptions options;
+        options.free = {{m.x, 0}};
+        QCOMPARE(difference(m.graph(), simplified(m.graph(), options)), QString());
+    }
+
     void attentionOfAFreeBatchAndLength() {
         Model m({2, 5, 12});
         const auto part = [&](const char* op) {
