@@ -197,6 +197,22 @@ private Q_SLOTS:
                  qPrintable(text));
     }
 
+    void integersAreClippedToIntegers() {
+        GraphMaker maker;
+        const NodeId x = maker.node("Ones", "x", "cpu", {{"shape", Integers{4}}, {"dtype", "i64"}});
+        maker.node("Probe", "seen", "cpu", {},
+                   {maker.node("Clip", "clipped", "cpu", {{"min", 0.0}, {"max", 2e7}}, {x})});
+        const NodeId bytes = maker.node("Ones", "bytes", "cpu", {{"shape", Integers{4}}, {"dtype", "i8"}});
+        maker.node("Probe", "small", "cpu", {},
+                   {maker.node("Clip", "narrow", "cpu", {{"min", -300.0}, {"max", 300.0}}, {bytes})});
+        const Program twb;
+        const QString text = working(exported(twb, maker));
+        QVERIFY2(text.contains("torch.clamp(x, min=0, max=20000000)"), qPrintable(text));
+        QVERIFY2(text.contains("torch.clamp(bytes, min=-128, max=127)") ||
+                     text.contains("torch.clamp(bytes_, min=-128, max=127)"),
+                 qPrintable(text));
+    }
+
     void generatorsAreSavedBesideIt() {
         GraphMaker maker;
         const NodeId x = maker.node("RandomNormal", "x", "cpu", {{"shape", Integers{4}}});

@@ -10,6 +10,7 @@
 #include "support/test_main.h"
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <onnx/checker.h>
 
@@ -25,6 +26,7 @@ private Q_SLOTS:
     void everyOpInEveryDtypeBesideOpsOfLaterOpsets();
     void oneOpsetServesAllNodes();
     void requiredAttributesAreWritten();
+    void numbersKeepTheirPrecision();
     void unreadOutputsThatOnnxNeedsAreNamed();
     void attributesAndDtypesRaiseTheOpset();
     void refusalsNameTheNodeAndTheWayOut();
@@ -188,6 +190,39 @@ void TestOnnxExport::requiredAttributesAreWritten() {
     QVERIFY(attributeOf(nodeOf(model, "BitShift"), "direction"));
     QCOMPARE(nodeOf(model, "HannWindow").input_size(), 1);
     QCOMPARE(nodeOf(model, "MelWeightMatrix").input_size(), 5);
+}
+
+/// Of attributes that are inputs in ONNX.
+void TestOnnxExport::numbersKeepTheirPrecision() {
+    GraphMaker g;
+    const auto input = [&](const char* name, const char* dtype) {
+        return g.node("Input", name, "cpu",
+                      {{"shape", std::vector<std::int64_t>{2}}, {"dtype", std::string(dtype)}});
+    };
+    g.node("Probe", "y", "cpu", {}, {g.node("Clip", "tenths", "cpu", {{"min", 0.1}}, {input("x", "f64")})});
+    g.node("Probe", "z", "cpu", {},
+           {g.node("Clip", "whole", "cpu", {{"min", 16777217.0}}, {input("i", "i64")})});
+    const onnx::ModelProto model = modelOf(g.graph());
+    int seen = 0;
+    for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+        const std::string& bytes = tensor.raw_data();
+        if (tensor.name().starts_with("tenths")) {
+            QCOMPARE(tensor.data_type(), onnx::TensorProto::DOUBLE);
+            double value = 0;
+            QCOMPARE(bytes.size(), sizeof value);
+            std::memcpy(&value, bytes.data(), sizeof value);
+            QCOMPARE(value, 0.1);
+            ++seen;
+        } else if (tensor.name().starts_with("whole")) {
+            QCOMPARE(tensor.data_type(), onnx::TensorProto::INT64);
+            std::int64_t value = 0;
+            QCOMPARE(bytes.size(), sizeof value);
+            std::memcpy(&value, bytes.data(), sizeof value);
+            QCOMPARE(value, std::int64_t{16777217});
+            ++seen;
+        }
+    }
+    QCOMPARE(seen, 2);
 }
 
 void TestOnnxExport::unreadOutputsThatOnnxNeedsAreNamed() {

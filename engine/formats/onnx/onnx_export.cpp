@@ -193,24 +193,26 @@ std::string Export::hostInput(const NodeFacts& facts, const PortSpec& port, cons
         const Shape shape = isScalar ? Shape{} : Shape{static_cast<std::int64_t>(values.size())};
         tensor = Tensor::of<T>(shape, std::span<const T>(values));
     };
-    if (isFloat) {
-        const std::vector<double> given = facts.attributes.numbers(port.name);
-        make(std::vector<float>(given.begin(), given.end()));
-    } else {
+    if (isFloat)
+        make(facts.attributes.numbers(port.name));
+    else
         make(facts.attributes.integers(port.name));
-    }
-    // Casts a port to the dtype of another port if they must agree.
-    for (std::size_t i = 0; i < facts.inputs.size() && !port.typeVariable.empty(); ++i) {
-        if (!facts.inputs[i] || facts.op->inputAt(static_cast<int>(i)).typeVariable != port.typeVariable)
-            continue;
-        const DType wanted = m_analysis.typeOf(*facts.inputs[i])->dtype;
+    // A port has the dtype of another port if they must agree.
+    DType wanted = isFloat ? DType::f32 : tensor.dtype();
+    const auto agrees = [&](const PortSpec& other) {
+        return !port.typeVariable.empty() && other.typeVariable == port.typeVariable;
+    };
+    if (facts.outputs[0] && agrees(facts.op->outputAt(0))) wanted = facts.outputs[0]->dtype;
+    for (std::size_t i = facts.inputs.size(); i-- > 0;)
+        if (facts.inputs[i] && agrees(facts.op->inputAt(static_cast<int>(i))))
+            wanted = m_analysis.typeOf(*facts.inputs[i])->dtype;
+    if (wanted != tensor.dtype()) {
         const Tensor cast = Tensor::onHost({wanted, tensor.shape()});
         const std::array<TensorView, 1> from{tensor.view()};
         const std::array<TensorView, 1> to{cast.view()};
         const Op& op = *findOp("Cast");
         op.kernel({from, to, completeAttributes(op, {{"to", std::string(name(wanted))}}), nullptr});
         tensor = cast;
-        break;
     }
     return initializer(fmt::format("{}_{}", base, port.name), tensor.view());
 }

@@ -1,6 +1,9 @@
 #include "core/narrow.h"
 #include "formats/pytorch/torch_call.h"
 
+#include <cmath>
+#include <cstdint>
+
 namespace twb::pytorch {
 namespace {
 
@@ -23,11 +26,28 @@ std::string sum(const Call& call) {
     return out;
 }
 
+/// A bound of integers, which none of them exceeds.
+std::string wholeBound(double bound, DType dtype) {
+    const std::size_t bits = 8 * sizeOf(dtype);
+    const bool isSigned =
+        dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+    const double end = std::ldexp(1.0, static_cast<int>(isSigned ? bits - 1 : bits)); // above the largest
+    if (bound >= end)
+        return fmt::format("{}", isSigned ? UINT64_MAX >> (65 - bits) : UINT64_MAX >> (64 - bits));
+    if (isSigned && bound <= -end) return fmt::format("-{}", std::uint64_t{1} << (bits - 1));
+    return bound > 0 ? fmt::format("{}", static_cast<std::uint64_t>(bound))
+                     : fmt::format("{}", isSigned ? static_cast<std::int64_t>(bound) : std::int64_t{0});
+}
+
 std::string clip(const Call& call) {
     std::string bounds;
     for (const int port : {1, 2}) {
         // A tensor stays one: its value is the run's.
-        const std::string bound = call.has(port) && !call.numbers(port) ? call.in(port) : call.scalar(port);
+        std::string bound = call.has(port) && !call.numbers(port) ? call.in(port) : call.scalar(port);
+        // A fraction would make integers floating-point numbers.
+        const auto given = call.numbers(port);
+        if (given && given->size() == 1 && isInteger(call.out().dtype))
+            bound = wholeBound(given->front(), call.out().dtype);
         if (bound != "None") bounds += fmt::format(", {}={}", port == 1 ? "min" : "max", bound);
     }
     return bounds.empty() ? call.in(0) : fmt::format("torch.clamp({}{})", call.in(0), bounds);
