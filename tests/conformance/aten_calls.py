@@ -25,6 +25,10 @@ def bools(*shape):
     return torch.rand(shape, generator=random) > 0.5
 
 
+def hidden_rows():
+    return torch.tensor([[1.0, -math.inf, 2.0], [-math.inf] * 3, [0.0, 0.0, -1.0]])
+
+
 def calls():
     x, y, p = t(2, 3, 4), t(3, 4), t(2, 3, 4, low=0.1, high=0.9)
     for name in ("relu sigmoid tanh exp neg abs sin cos atan sinh cosh asinh erf sign floor ceil round trunc frac silu "
@@ -335,6 +339,21 @@ def calls():
     yield "_foreach_addcdiv", dict(self=some, tensor1=some, tensor2=others, scalars=[0.5, 2.0])
     yield "_foreach_lerp", dict(self=some, tensors1=others, weight=0.25)
     yield "_foreach_norm", dict(self=some, ord=2)
+    # edges
+    edges = torch.tensor([1.0, 10000.0, 1e8, 5.0, -7.5, 7.5, 1.0, -1.0, 0.0])
+    steps = torch.tensor([0.1, 6.2831853, 0.3, math.inf, 2.0, -2.0, 0.0, 0.0, 3.0])
+    yield "remainder", dict(self=edges, other=steps)
+    yield "floor_divide", dict(self=edges, other=steps)
+    yield "div", dict(self=edges, other=steps, rounding_mode="floor")
+    yield "softplus", dict(self=t(3, 4, low=-6, high=6), beta=1.5, threshold=2.0)
+    yield "upsample_nearest1d", dict(self=t(1, 2, 14), output_size=[18])
+    yield "batch_norm", dict(input=torch.tensor([258.0, 260.0]).reshape(1, 1, 2).bfloat16(), weight=torch.ones(1),
+                             bias=torch.zeros(1), running_mean=torch.tensor([257.0]), running_var=torch.ones(1),
+                             training=False, momentum=0.1, eps=1e-5, cudnn_enabled=False)
+    if hasattr(torch.ops.aten, "_safe_softmax"):
+        yield "_safe_softmax", dict(self=hidden_rows(), dim=-1)
+    if hasattr(torch.ops.aten, "scaled_dot_product_attention"):
+        yield sdpa, dict(query=q, key=k, value=v, attn_mask=t(2, 1, 5, 1))
 
 
 def number(value):

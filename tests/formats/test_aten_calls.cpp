@@ -42,6 +42,9 @@ Tensor tensorOf(const json& tensor) {
         case DType::f16:
             out.view().as<Half>()[i] = Half(static_cast<float>(values[i]));
             break;
+        case DType::bf16:
+            out.view().as<BFloat16>()[i] = BFloat16(static_cast<float>(values[i]));
+            break;
         case DType::i32:
             out.view().as<std::int32_t>()[i] = static_cast<std::int32_t>(values[i]);
             break;

@@ -118,11 +118,20 @@ void batchNorm(Mapping& m, bool training) {
         attributes.set("training_mode", true);
         attributes.set("momentum", 1 - m.number("momentum", 0.1));
     }
-    const auto made = m.makeAll(
-        "BatchNormalization",
-        {x, orFilled(m, "weight", 1, channels, dtype), orFilled(m, "bias", 0, channels, dtype),
-         orFilled(m, "running_mean", 0, channels, dtype), orFilled(m, "running_var", 1, channels, dtype)},
-        attributes);
+    // Each pair has a dtype of its own: autocast keeps the statistics of half-width images in f32.
+    const auto dtypeOf = [&](std::string_view first, std::string_view second) {
+        const auto a = m.optionalTensor(first);
+        const auto b = m.optionalTensor(second);
+        return a ? a->type.dtype : b ? b->type.dtype : dtype;
+    };
+    const DType affine = dtypeOf("weight", "bias");
+    const DType statistics = dtypeOf("running_mean", "running_var");
+    const auto made =
+        m.makeAll("BatchNormalization",
+                  {x, orFilled(m, "weight", 1, channels, affine), orFilled(m, "bias", 0, channels, affine),
+                   orFilled(m, "running_mean", 0, channels, statistics),
+                   orFilled(m, "running_var", 1, channels, statistics)},
+                  attributes);
     m.give(0, made[0]);
 }
 
@@ -199,6 +208,15 @@ void attention(Mapping& m) {
     k = withHeads(k);
     v = withHeads(v);
     if (mask && mask->type.dtype != DType::boolean) mask = m.cast(*mask, q.type.dtype);
+    // Attention takes a mask with fewer keys for one that hides the others.
+    if (mask && mask->type.shape.rank() > 0) {
+        Shape whole = mask->type.shape;
+        std::int64_t& keys = whole[whole.rank() - 1];
+        if (keys == 1 && k.type.shape[2] != 1) {
+            keys = k.type.shape[2];
+            mask = m.expand(*mask, whole);
+        }
+    }
     Attributes attributes{{"is_causal", m.flag("is_causal", false)}};
     if (m.has("scale")) attributes.set("scale", m.number("scale"));
     const Value y = m.make("Attention", {q, k, v, mask}, attributes);

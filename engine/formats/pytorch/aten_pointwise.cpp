@@ -76,10 +76,16 @@ Value truncated(Mapping& m, const Value& x) {
     return m.make("Where", {isNegative, m.make("Ceil", {x}), m.make("Floor", {x})});
 }
 
-/// Python's floor division.
+/// Python's floor division. The remainder decides, since the rounded quotient may be a whole number above.
 Value floorDivided(Mapping& m, const Value& a, const Value& b) {
-    if (isFloating(a.type.dtype)) return m.make("Floor", {m.div(a, b)});
-    return m.div(m.sub(a, m.make("Mod", {a, b})), b);
+    if (!isFloating(a.type.dtype)) return m.div(m.sub(a, m.make("Mod", {a, b})), b);
+    const DType dtype = a.type.dtype;
+    const Value zero = m.constant(0, dtype);
+    const Value rest = m.make("Mod", {a, b}, {{"fmod", true}}); // with the sign of a
+    const Value quotient = m.make("Round", {m.div(m.sub(a, rest), b)});
+    const Value isAbove = m.make("Less", {m.mul(rest, b), zero}); // rounded towards zero from below
+    const Value floored = m.sub(quotient, m.cast(isAbove, dtype));
+    return m.make("Where", {m.make("Equal", {b, zero}), m.div(a, b), floored});
 }
 
 void divide(Mapping& m) {
@@ -96,10 +102,7 @@ void floorDivide(Mapping& m) {
 }
 
 void remainder(Mapping& m) {
-    const Value a = m.operand("self", m.dtype());
-    const Value b = m.operand("other", m.dtype());
-    if (!isFloating(m.dtype())) return m.give(m.make("Mod", {a, b}));
-    m.give(m.sub(a, m.mul(m.make("Floor", {m.div(a, b)}), b)));
+    m.give(m.make("Mod", {m.operand("self", m.dtype()), m.operand("other", m.dtype())}));
 }
 
 void power(Mapping& m) {
@@ -160,8 +163,14 @@ void lerp(Mapping& m) {
 
 void softplus(Mapping& m) {
     const double beta = m.number("beta", 1);
-    const Value soft = m.make("Softplus", {m.scaled(m.tensor("self"), beta)});
-    m.give(beta == 1 ? soft : m.div(soft, m.constant(beta, m.dtype())));
+    const double most = m.number("threshold", 20);
+    const Value x = m.tensor("self");
+    const Value scaled = m.scaled(x, beta);
+    Value soft = m.make("Softplus", {scaled});
+    if (beta != 1) soft = m.div(soft, m.constant(beta, m.dtype()));
+    if (most < 20) // above 20, softplus is x
+        soft = m.make("Where", {m.make("Greater", {scaled, m.constant(most, m.dtype())}), x, soft});
+    m.give(soft);
 }
 
 /// scale · (x > 0 ? x : alpha · (exp(input_scale · x) − 1)); selu and celu are calls of it.

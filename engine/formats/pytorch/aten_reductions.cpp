@@ -100,6 +100,16 @@ template <Name op> void softmax(Mapping& m) {
     m.give(m.make(op.chars, {x}, {{"axis", std::int64_t{m.axis("dim", x)}}}));
 }
 
+/// Softmax whose rows without a finite element are 0.
+void safeSoftmax(Mapping& m) {
+    const Value x = m.cast(m.tensor("self"), m.dtype());
+    if (x.type.shape.rank() == 0) Mapping::refuse("its operand is a scalar");
+    const std::int64_t axis = m.axis("dim", x);
+    const Value lowest = m.constant(-std::numeric_limits<double>::infinity(), m.dtype());
+    const Value isHidden = m.make("Equal", {m.reduce("ReduceMax", x, {axis}, true), lowest});
+    m.give(m.make("Where", {isHidden, m.constant(0, m.dtype()), m.make("Softmax", {x}, {{"axis", axis}})}));
+}
+
 } // namespace
 
 void addReductions(Rows& rows) {
@@ -131,7 +141,7 @@ void addReductions(Rows& rows) {
     row("cumsum", cumsum);
     row("softmax", softmax<"Softmax">);
     row("_softmax", softmax<"Softmax">);
-    row("_safe_softmax", softmax<"Softmax">);
+    row("_safe_softmax", safeSoftmax);
     row("log_softmax", softmax<"LogSoftmax">);
     row("_log_softmax", softmax<"LogSoftmax">);
 }

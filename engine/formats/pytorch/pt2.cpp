@@ -395,7 +395,7 @@ void Import::addOutputs() {
         const json& arg = spec.at("user_output").at("arg");
         if (!arg.contains("as_tensor")) continue;
         const auto name = arg.at("as_tensor").at("name").get<std::string>();
-        const aten::Value* value = m_writer.find(valueOf(name));
+        const aten::Value* value = m_writer.demand(valueOf(name));
         if (!value) refuse(fmt::format("output \"{}\" is not made by any call", name));
         Node probe;
         probe.op = "Probe";
