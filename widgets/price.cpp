@@ -27,6 +27,10 @@ QString priceKind(bool predicted, bool modelled) {
     return modelled ? PriceWords::tr("modelled") : QString();
 }
 
+QString measuredText(const QString& host) {
+    return host.isEmpty() ? PriceWords::tr("measured") : PriceWords::tr("measured on %1").arg(host);
+}
+
 QString priceText(const Price& price) {
     if (!price.isKnown) return {};
     if (price.bytes == 0) return PriceWords::tr("no transfer in the iteration");

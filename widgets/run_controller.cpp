@@ -332,8 +332,9 @@ void RunController::showErrors(const RunResult& result) {
 }
 
 QString RunController::endSentence(const RunResult& result) const {
-    const QString run = m_host.isEmpty() ? tr("Run %1").arg(m_number)
-                                         : tr("Run %1 on %2").arg(QString::number(m_number), m_host);
+    const QString run = m_state.host.isEmpty()
+                            ? tr("Run %1").arg(m_number)
+                            : tr("Run %1 on %2").arg(QString::number(m_number), m_state.host);
     const QString time = m_figures->plan().virtualClock
                              ? tr("%1 modelled, %2 wall time")
                                    .arg(duration(double(result.clockNs)), duration(double(result.wallNs)))
@@ -421,7 +422,7 @@ void RunController::forgetLastRun() {
     m_tensors.clear();
     m_probes.clear();
     m_lastCopy.reset();
-    m_host.clear();
+    m_state.host.clear();
     m_ranks.clear();
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/executor.h"
 #include "widgets/document.h"
 #include "widgets/latest_task.h"
+#include "widgets/price.h"
 #include "widgets/profile_overlay.h"
 #include "widgets/run_batch.h"
 #include "widgets/run_figures.h"
@@ -60,16 +61,16 @@ public:
     /// Whether a run was announced by awaitRun() and its plan is not known yet.
     bool isAwaiting() const noexcept { return m_awaited.has_value(); }
     /// The other machine of the followed run; empty: no such run.
-    QString followedHost() const { return m_awaited ? m_awaited->host : m_isFollowing ? m_host : QString(); }
+    QString followedHost() const { return m_awaited ? m_awaited->host : m_isFollowing ? host() : QString(); }
     /// Ends following a run on another machine, which goes on: detachRequested(). No effect while
     /// isAwaiting(), because the run may not have started there.
     void detach();
     /// A remark on the followed run, for the log.
     void say(const QString& sentence) { log(Severity::note, sentence); }
     /// The other machine of the run whose results are shown; empty: this one.
-    const QString& host() const noexcept { return m_host; }
+    const QString& host() const noexcept { return m_state.host; }
     /// "measured", or "measured on HOST".
-    QString measuredText() const;
+    QString measuredText() const { return twb::measuredText(host()); }
     /// Shows a trace of `twb run --trace` in place of the last run, with the tracks of all its ranks. The
     /// graph has the times of rank 0. Does nothing while a run is active.
     void show(RunTrace trace, const QString& file);
@@ -217,7 +218,6 @@ private:
     std::vector<KeptTensor> m_tensors; ///< by output
     std::vector<ProbeValue> m_probes;
     QString m_sentence;
-    QString m_host;
     std::vector<RankPace> m_ranks;
     std::string m_date; ///< when the last run ended
     std::int64_t m_done = 0;

@@ -47,12 +47,12 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
     if (m_awaited) {
         AwaitedRun awaited = *std::exchange(m_awaited, std::nullopt);
         forgetLastRun();
-        m_host = std::move(awaited.host);
+        m_state.host = std::move(awaited.host);
         m_snapshot = std::move(awaited.graph);
         m_diagnostics = std::move(awaited.diagnostics);
         m_ranWithTf32 = awaited.allowsTf32;
         noteTf32();
-    } else if (m_host.isEmpty()) { // the document has grown with the plan
+    } else if (m_state.host.isEmpty()) { // the document has grown with the plan
         m_snapshot = m_document.graph();
         m_diagnostics = m_document.analysis().diagnostics;
         m_edited = false;
@@ -70,7 +70,7 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
 }
 
 void RunController::detach() {
-    if (m_isFollowing && !m_awaited && !m_host.isEmpty()) Q_EMIT detachRequested();
+    if (m_isFollowing && !m_awaited && !m_state.host.isEmpty()) Q_EMIT detachRequested();
 }
 
 void RunController::addFollowed(std::span<const StepRecord> records, std::int64_t done,
@@ -151,10 +151,6 @@ void RunController::show(RunTrace trace, const QString& file) {
     result.wallNs = result.clockNs;
     addFollowed(trace.records, trace.iterations, sentence);
     endFollowing(std::move(result), sentence);
-}
-
-QString RunController::measuredText() const {
-    return m_host.isEmpty() ? tr("measured") : tr("measured on %1").arg(m_host);
 }
 
 void RunController::removeOverlay() {

@@ -95,7 +95,7 @@ RunReport RunController::report() const {
     if (!m_figures || !m_result) return out;
     out.file = (m_document.path().isEmpty() ? m_document.title() : m_document.path()).toStdString();
     out.date = m_date;
-    out.host = m_host.toStdString();
+    out.host = m_state.host.toStdString();
     out.policy = m_snapshot.info().policy.toString();
     out.allowTf32 = m_ranWithTf32;
     out.plan = m_figures->sharedPlan();
@@ -106,7 +106,7 @@ RunReport RunController::report() const {
     out.result = *m_result;
     out.diagnostics = m_diagnostics;
     out.inputs = m_inputs;
-    if (!m_host.isEmpty()) out.probes = m_probes;
+    if (!m_state.host.isEmpty()) out.probes = m_probes;
     for (const Node& node : m_snapshot.nodes()) {
         const auto source = node.op == "Probe" ? m_snapshot.sourceOf({node.id, 0}) : std::nullopt;
         const std::optional<Tensor> seen = source ? tensor(*source) : std::nullopt;

@@ -58,6 +58,7 @@ struct RunState {
     std::optional<Stop> stop;
     bool running = false; ///< also while it is stopped
     bool stale = false;   ///< the graph was edited since the run started
+    QString host;         ///< the other machine of the run; empty: this one
 };
 
 } // namespace twb

@@ -519,14 +519,6 @@
         <translation>aus %1</translation>
     </message>
     <message>
-        <source> (modelled)</source>
-        <translation> (modelliert)</translation>
-    </message>
-    <message>
-        <source> (measured)</source>
-        <translation> (gemessen)</translation>
-    </message>
-    <message>
         <source>, once before the iterations</source>
         <translation>, einmal vor den Iterationen</translation>
     </message>
@@ -657,10 +649,6 @@
     <message>
         <source>predicted</source>
         <translation>vorhergesagt</translation>
-    </message>
-    <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
     </message>
 </context>
 <context>
@@ -1577,10 +1565,6 @@
         <translation>modelliert</translation>
     </message>
     <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
-    <message>
         <source>time</source>
         <translation>Zeit</translation>
     </message>
@@ -1914,6 +1898,14 @@
     <message>
         <source>no transfer in the iteration</source>
         <translation>kein Transfer in der Iteration</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>measured on %1</source>
+        <translation>gemessen auf %1</translation>
     </message>
 </context>
 <context>
@@ -5308,14 +5300,6 @@ Update / Gewicht %6</translation>
         <translation>Trace %1</translation>
     </message>
     <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
-    <message>
-        <source>measured on %1</source>
-        <translation>gemessen auf %1</translation>
-    </message>
-    <message>
         <source>%1 does not belong to this graph: open the project that was run.</source>
         <translation>%1 gehört nicht zu diesem Graphen: das Projekt öffnen, das gelaufen ist.</translation>
     </message>
@@ -5853,10 +5837,6 @@ Update / Gewicht %6</translation>
         <translation>Rä&amp;nge&#xa0;…</translation>
     </message>
     <message>
-        <source>Lists the pace of each rank of a trace, and marks the slowest one.</source>
-        <translation>Listet das Tempo jedes Rangs eines Traces auf und markiert den langsamsten.</translation>
-    </message>
-    <message>
         <source>Open trace</source>
         <translation>Trace öffnen</translation>
     </message>
@@ -5923,6 +5903,10 @@ Update / Gewicht %6</translation>
     <message>
         <source>Ranks with a simulated device have modelled times, which cannot be compared with measured ones. Samples: rows that the rank computes itself.</source>
         <translation>Ränge mit einem simulierten Gerät haben modellierte Zeiten, die sich nicht mit gemessenen vergleichen lassen. Samples: Zeilen, die der Rang selbst berechnet.</translation>
+    </message>
+    <message>
+        <source>Lists the pace of each rank of a trace, and marks the slowest one.</source>
+        <translation>Listet das Tempo jedes Rangs eines Traces auf und markiert den langsamsten.</translation>
     </message>
 </context>
 <context>
@@ -6222,10 +6206,6 @@ Update / Gewicht %6</translation>
         <translation>modelliert</translation>
     </message>
     <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
-    <message>
         <source>Each transfer over the iterations</source>
         <translation>Jeder Transfer über die Iterationen</translation>
     </message>
@@ -6280,10 +6260,6 @@ Update / Gewicht %6</translation>
     <message>
         <source>slowest of iterations %1 to %2</source>
         <translation>langsamste der Iterationen %1 bis %2</translation>
-    </message>
-    <message>
-        <source>measured on %1</source>
-        <translation>gemessen auf %1</translation>
     </message>
 </context>
 <context>

@@ -124,6 +124,36 @@ private Q_SLOTS:
         QVERIFY(!tooltip(g.out).contains(QStringLiteral("from ")));
     }
 
+    void aRunOnAnotherMachineNamesItWhereItsTimesAreMeasured() {
+        SmallGraph g;
+        ShownCanvas c(g.graph);
+        const Edge edge{{g.sum, 0}, {g.out, 0}};
+        RunState run;
+        run.nodes[g.sum].ns = 2e6;
+        run.nodes[g.out].ns = 1e6;
+        run.nodes[g.out].modelled = true;
+        EdgeRun copy;
+        copy.ns = 1e6;
+        copy.modelled = copy.predicted = false;
+        run.edges[edge] = copy;
+        const auto tooltip = [&](Hit::Kind kind, NodeId node) {
+            Hit hit;
+            hit.kind = kind;
+            hit.node = node;
+            hit.wire = edge;
+            return tooltipFor(hit, c.document, c.canvas.scene(), &run);
+        };
+        QVERIFY(tooltip(Hit::Kind::node, g.sum).contains(QStringLiteral("2.000 ms (measured)")));
+        QVERIFY(!tooltip(Hit::Kind::wire, NodeId::none).contains(QStringLiteral("measured")));
+        run.host = QStringLiteral("gpu-server");
+        QVERIFY2(
+            tooltip(Hit::Kind::node, g.sum).contains(QStringLiteral("2.000 ms (measured on gpu-server)")),
+            qPrintable(tooltip(Hit::Kind::node, g.sum)));
+        QVERIFY(tooltip(Hit::Kind::node, g.out).contains(QStringLiteral("1.000 ms (modelled)")));
+        QVERIFY2(tooltip(Hit::Kind::wire, NodeId::none).contains(QStringLiteral("(measured on gpu-server)")),
+                 qPrintable(tooltip(Hit::Kind::wire, NodeId::none)));
+    }
+
     void aPictureShowsTheWholeGraph() {
         SmallGraph g;
         ShownCanvas c(g.graph);

@@ -1,6 +1,8 @@
 #include "app/program.h"
 #include "support/remote_host.h"
 #include "support/test_main.h"
+#include "widgets/canvas/canvas_tooltip.h"
+#include "widgets/canvas/heat.h"
 #include "widgets/dialog_answer.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/panels/timeline_panel.h"
@@ -156,6 +158,15 @@ private Q_SLOTS:
         for (std::uint32_t i = 0; i < timeline.model().records().size() && tip.isEmpty(); ++i)
             tip = timeline.tipAt(timeline.rectOf(i).center());
         QVERIFY2(tip.contains(QStringLiteral("measured on there")), qPrintable(tip));
+        // So do the cards' tooltips, the shades and the canvas for screen readers.
+        const CanvasWidget& canvas = window->canvas();
+        Hit hit;
+        hit.kind = Hit::Kind::node;
+        hit.node = window->document().graph().findByName("b")->id;
+        const QString card = tooltipFor(hit, window->document(), canvas.scene(), &runs.state());
+        QVERIFY2(card.contains(QStringLiteral("(measured on there)")), qPrintable(card));
+        QCOMPARE(heatKind(heatOf(canvas.scene(), window->document().analysis(), &runs.state(), HeatBy::time)),
+                 QStringLiteral("measured on there"));
         QCOMPARE(runs.report().host, std::string("there"));
         QCOMPARE(settings::machines().first(), m_host->place());
         QCOMPARE(m_host->runs(), QStringList());

@@ -1,6 +1,7 @@
 #include "support/graphs.h"
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
+#include "widgets/panels/export_plot.h"
 #include "widgets/panels/ledger_view.h"
 #include "widgets/panels/rolling_band.h"
 #include "widgets/panels/transfer_plot.h"
@@ -343,6 +344,27 @@ private Q_SLOTS:
         QVERIFY(svg.count("<poly") + svg.count("<path") > 4);
         const QImage image = QImage::fromData(exported("PNG", Qt::Key_E, ".png"));
         QVERIFY(image.width() > 2000);
+    }
+
+    void aPlotOfARunOnAnotherMachineNamesIt() {
+        Bench bench;
+        bench.window->load(sourcePath(kDigits));
+        bench.run(3);
+        const std::shared_ptr<const RunFigures> figures = bench.window->runs().sharedFigures();
+        auto& ledger = *bench.window->findChild<LedgerModel*>();
+        std::vector<LedgerModel::Row> rows(ledger.rows().begin(), ledger.rows().begin() + 2);
+        rows[0].figures.modelled = false;
+        TransferPlot plot;
+        plot.begin(figures->series(), 3, QStringLiteral("gpu-server"));
+        plot.setRows(rows, {true, true});
+        plot.refresh();
+        QCOMPARE(plot.timesOf(plot.legendEntries().at(0)), QStringLiteral("measured on gpu-server"));
+        QCOMPARE(plot.timesOf(plot.legendEntries().at(1)), QStringLiteral("modelled"));
+        const QTemporaryDir folder;
+        QVERIFY(exportPlot(plot, QStringLiteral("title"), folder.filePath(QStringLiteral("p.svg"))));
+        QFile file(folder.filePath(QStringLiteral("p.svg")));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        QVERIFY(file.readAll().contains("measured on gpu-server"));
     }
 
     void aLaneSaysWhereItsTimesComeFrom() {

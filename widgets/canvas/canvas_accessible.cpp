@@ -4,6 +4,7 @@
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/hit_test.h"
 #include "widgets/module_edits.h"
+#include "widgets/price.h"
 #include "widgets/text.h"
 
 #include <QAccessibleWidget>
@@ -183,7 +184,7 @@ private:
                 if (const auto found = run->edges.find(*m_item.wire); found != run->edges.end())
                     add(CanvasWords::tr("%1 in %2, %3")
                             .arg(toQt(formatBytes(found->second.bytes)), toQt(formatMs(found->second.ns)),
-                                 timing(found->second.predicted, found->second.modelled)));
+                                 timing(*run, found->second.predicted, found->second.modelled)));
         } else if (m_item.frame != FrameId::none) {
             const auto count = qint64(nodesOfModule(graph(), m_item.frame).size());
             add(count == 1 ? CanvasWords::tr("1 node") : CanvasWords::tr("%1 nodes").arg(grouped(count)));
@@ -193,16 +194,16 @@ private:
                 if (const auto found = run->nodes.find(m_item.node);
                     found != run->nodes.end() && found->second.ns > 0)
                     add(CanvasWords::tr("%1, %2").arg(toQt(formatMs(found->second.ns)),
-                                                      timing(false, found->second.modelled)));
+                                                      timing(*run, false, found->second.modelled)));
             add(errorsOf(analysis(), m_item.node));
         }
         return parts.join(QStringLiteral("; "));
     }
 
-    static QString timing(bool isPredicted, bool isModelled) {
+    static QString timing(const RunState& run, bool isPredicted, bool isModelled) {
         return isPredicted  ? CanvasWords::tr("predicted")
                : isModelled ? CanvasWords::tr("modelled")
-                            : CanvasWords::tr("measured");
+                            : measuredText(run.host);
     }
 
     QPointer<CanvasWidget> m_canvas;

@@ -38,12 +38,15 @@ QString diagnosticText(const Diagnostic& diagnostic) {
         .arg(Theme::current().severity(diagnostic.severity).name(), word, escaped(diagnostic.message));
 }
 
-QString priceText(const EdgeRun& run) {
+/// `host`: as in RunState.
+QString priceText(const EdgeRun& run, const QString& host) {
     QString text = priceFigures(run.bytes, run.ns);
     if (run.gbPerSecond > 0) text += QStringLiteral(" · ") + localized(formatRate(run.gbPerSecond));
-    const QString kind = run.modelledNs > 0
-                             ? TooltipWords::tr("measured, %1").arg(besideRemark(run.modelledNs))
-                             : priceKind(run.predicted, run.modelled);
+    QString kind = priceKind(run.predicted, run.modelled);
+    if (run.modelledNs > 0)
+        kind = TooltipWords::tr("measured, %1").arg(besideRemark(run.modelledNs));
+    else if (kind.isEmpty() && !host.isEmpty())
+        kind = measuredText(host);
     return kind.isEmpty() ? text : QStringLiteral("%1 (%2)").arg(text, kind);
 }
 
@@ -97,7 +100,7 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
                    .arg(escaped(from->name), escaped(to->name), typeText(analysis.typeOf(hit.wire.from)));
         if (run)
             if (const auto known = run->edges.find(hit.wire); known != run->edges.end())
-                text += QStringLiteral("<br>") + priceText(known->second);
+                text += QStringLiteral("<br>") + priceText(known->second, run->host);
         if (hit.kind == Hit::Kind::dot)
             return text + QStringLiteral("<br>") +
                    TooltipWords::tr("Drag this dot to reroute the wire. Press Del to remove it.");
@@ -175,7 +178,8 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
         if (known != run->nodes.end() && known->second.ns > 0)
             text +=
                 QStringLiteral("<br>") + localized(formatMs(known->second.ns)) +
-                (known->second.modelled ? TooltipWords::tr(" (modelled)") : TooltipWords::tr(" (measured)")) +
+                QStringLiteral(" (%1)").arg(known->second.modelled ? priceKind(false, true)
+                                                                   : measuredText(run->host)) +
                 (known->second.modelledNs > 0 ? QStringLiteral(", ") + besideRemark(known->second.modelledNs)
                                               : QString()) +
                 (known->second.once ? TooltipWords::tr(", once before the iterations") : QString());

@@ -1,6 +1,8 @@
 #include "widgets/canvas/heat.h"
 
 #include "core/format.h"
+#include "widgets/labels.h"
+#include "widgets/price.h"
 #include "widgets/text.h"
 
 #include <QCoreApplication>
@@ -37,6 +39,7 @@ Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, H
     Heat heat;
     heat.by = by;
     if (by == HeatBy::none) return heat;
+    if (run) heat.host = run->host;
     const std::vector<NodeShape>& shapes = scene.nodes().shapes();
     std::vector<double> sums(shapes.size(), 0.0);
     for (std::uint32_t slot = 0; slot < shapes.size(); ++slot) {
@@ -65,7 +68,7 @@ Heat heatOf(const Scene& scene, const Analysis& analysis, const RunState* run, H
 QString heatKind(const Heat& heat) {
     if (heat.by == HeatBy::bytes) return HeatWords::tr("exact");
     if (heat.hasMeasured && heat.hasModelled) return HeatWords::tr("partly modelled");
-    return heat.hasModelled ? HeatWords::tr("modelled") : HeatWords::tr("measured");
+    return heat.hasModelled ? HeatWords::tr("modelled") : measuredText(heat.host);
 }
 
 QColor heatColor(const Theme& theme, double share, HeatHue hue) {
@@ -108,9 +111,7 @@ void paintHeatScale(QPainter& painter, const Theme& theme, const Heat& heat, con
     }
     painter.setPen(theme.secondaryText);
     const double left = QFontMetricsF(painter.font()).horizontalAdvance(what + QLatin1Char(' '));
-    const QString kind = heatKind(heat);
-    if (left + QFontMetricsF(painter.font()).horizontalAdvance(kind) <= room.width())
-        painter.drawText(room, Qt::AlignTop | Qt::AlignRight, kind);
+    drawElided(painter, room.adjusted(left, 0, 0, 0).toRect(), Qt::AlignTop | Qt::AlignRight, heatKind(heat));
     const QRectF bar(room.left(), room.top() + 18, room.width(), 10);
     QLinearGradient ramp(bar.topLeft(), bar.topRight());
     ramp.setColorAt(0, heatColor(theme, 0));

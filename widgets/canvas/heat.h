@@ -19,6 +19,7 @@ struct Heat {
     double most = 0;           ///< of the hottest card: ns per iteration, or bytes of all outputs; 0: unknown
     bool hasMeasured = false;  ///< some times are measured
     bool hasModelled = false;  ///< some times are modelled
+    QString host;              ///< as in RunState
     std::vector<float> shares; ///< by slot of the scene, relative to `most`
 };
 
@@ -30,7 +31,7 @@ enum class HeatHue : std::uint8_t { orange, blue };
 /// shades.
 QColor heatColor(const Theme& theme, double share, HeatHue hue = HeatHue::orange);
 
-/// The kind of the times: "measured", "modelled", "partly modelled"; for bytes "exact".
+/// The kind of the times: "measured", "measured on HOST", "modelled", "partly modelled"; for bytes "exact".
 QString heatKind(const Heat& heat);
 
 /// The rectangle of the scale in a view of this size: its lower right corner, away from the lanes' headers.

@@ -90,8 +90,7 @@ bool exportPlot(QCustomPlot& plot, const std::vector<LegendEntry>& legend, const
 bool exportPlot(TransferPlot& plot, const QString& title, const QString& path) {
     std::vector<LegendEntry> legend;
     for (const TransferPlot::LegendEntry& entry : plot.legendEntries()) {
-        const QString times = entry.modelled ? TransferPlot::tr("modelled") : TransferPlot::tr("measured");
-        legend.push_back({QStringLiteral("%1 · %2").arg(entry.name, times),
+        legend.push_back({QStringLiteral("%1 · %2").arg(entry.name, plot.timesOf(entry)),
                           Theme::current().series(entry.row), seriesMark(entry.row)});
     }
     return exportPlot(plot, legend, title, path);

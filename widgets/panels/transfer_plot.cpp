@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "widgets/panels/plot_table.h"
 #include "widgets/panels/rolling_band.h"
+#include "widgets/price.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -185,8 +186,7 @@ PlotValues TransferPlot::values() const {
         // Each column says it, because the CSV has no title.
         out.columns.push_back(
             {entry.name.toStdString() + unitKey + (entry.modelled ? "_modelled" : "_measured"),
-             QStringLiteral("%1, %2, %3")
-                 .arg(entry.name, unit, entry.modelled ? tr("modelled") : tr("measured"))});
+             QStringLiteral("%1, %2, %3").arg(entry.name, unit, timesOf(entry))});
         curves.push_back(valuesOf(entry.row));
     }
     out.rows = curves.empty() ? 0 : int(points());
@@ -413,7 +413,7 @@ QString TransferPlot::unitText() const {
     const auto modelled = std::size_t(
         std::count_if(curves.begin(), curves.end(), [](const LegendEntry& e) { return e.modelled; }));
     if (modelled > 0) parts << (modelled == curves.size() ? tr("modelled") : tr("partly modelled"));
-    if (modelled < curves.size() && !m_host.isEmpty()) parts << tr("measured on %1").arg(m_host);
+    if (modelled < curves.size() && !m_host.isEmpty()) parts << measuredText(m_host);
     if (showsPrediction()) parts << tr("dashed: predicted");
     if (m_bandPoints > 0)
         parts << tr("band: median to p95 over %1 iterations").arg(grouped(qint64(m_bandPoints * cell)));
@@ -426,6 +426,10 @@ std::vector<TransferPlot::LegendEntry> TransferPlot::legendEntries() const {
     for (std::size_t i = 0; i < m_curves.size(); ++i)
         if (m_curves[i].line) out.push_back({m_curves[i].row.name, i, m_curves[i].row.figures.modelled});
     return out;
+}
+
+QString TransferPlot::timesOf(const LegendEntry& entry) const {
+    return entry.modelled ? tr("modelled") : measuredText(m_host);
 }
 
 std::optional<QPointF> TransferPlot::pixelOf(int row, std::uint32_t iteration) const {
@@ -473,9 +477,7 @@ void TransferPlot::updateReadout(QPointF at) {
     // Short lines, so that the box covers little of a small plot.
     QString text = m_curves[row].row.name + QLatin1Char('\n') + when + QLatin1Char('\n') +
                    localized(formatMs(double(point.slowestNs))) + dot +
-                   (m_curves[row].row.figures.modelled ? tr("modelled")
-                    : m_host.isEmpty()                 ? tr("measured")
-                                                       : tr("measured on %1").arg(m_host)) +
+                   (m_curves[row].row.figures.modelled ? tr("modelled") : measuredText(m_host)) +
                    QLatin1Char('\n') + localized(formatBytes(bytes));
     if (point.slowestNs > 0) text += dot + localized(formatRate(bytes / double(point.slowestNs)));
     m_readout->show({xAxis->pixelToCoord(place.x()), yAxis->pixelToCoord(place.y())},

@@ -58,6 +58,8 @@ public:
         bool modelled = true;
     };
     std::vector<LegendEntry> legendEntries() const;
+    /// "modelled", "measured" or "measured on HOST".
+    QString timesOf(const LegendEntry& entry) const;
     bool showsPrediction() const;
     /// A line per point, a column per curve.
     PlotValues values() const;
