@@ -39,6 +39,7 @@ struct BatchOptions {
     PlacementOptions placement;
     std::string report;
     bool allowOutside = false;
+    bool trace = false;
     int jobs = 1;
     bool quiet = false;
     std::string junit;
@@ -146,6 +147,7 @@ public:
     }
 
     ExitCode run() {
+        if (m_options.trace) makeFolderOfTraces();
         std::vector<std::string> keyed = m_common;
         keyed.emplace_back(TWB_VERSION);
         for (std::string& option : pluginOptions()) keyed.push_back(std::move(option));
@@ -157,7 +159,7 @@ public:
         if (m_claims) return runWithOthers(members);
         for (std::size_t i = 0; i < members.size(); ++i) {
             std::optional<BatchRow> known;
-            if (m_folder.isKept()) known = findReport(m_folder.path(), members[i]);
+            if (m_folder.isKept()) known = finishedRun(members[i]);
             if (known) {
                 m_rows[i] = std::move(known);
                 report(*m_rows[i]);
@@ -178,6 +180,25 @@ private:
         return m_folder.path() / (m_claims ? fmt::format("{}.rank{}.part", member.name, m_launcher.rank)
                                            : member.name + ".part");
     }
+    fs::path traceFile(const BatchMember& member) const {
+        return m_folder.path() / "traces" / (member.name + ".json");
+    }
+    void makeFolderOfTraces() const {
+        const fs::path folder = m_folder.path() / "traces";
+        std::error_code failed;
+        fs::create_directories(folder, failed);
+        if (failed)
+            throw Error(ErrorCode::io, fmt::format("cannot create the folder {} for the traces: {}",
+                                                   folder.string(), failed.message()));
+    }
+    /// A run of an earlier batch counts only if it has all files of this one.
+    std::optional<BatchRow> finishedRun(const BatchMember& member) const {
+        std::optional<BatchRow> row =
+            findReport(m_folder.path(), member, m_claims ? m_claims->job() : std::string());
+        std::error_code ignored;
+        if (row && row->skipped && m_options.trace && !fs::exists(traceFile(member), ignored)) row.reset();
+        return row;
+    }
     fs::path log(const BatchMember& member) const { return m_folder.path() / (member.name + ".log"); }
 
     void start(std::size_t index, const BatchMember& member) {
@@ -185,6 +206,10 @@ private:
         for (std::string& option : pluginOptions()) arguments.push_back(std::move(option));
         for (const char* argument : {"run", "--quiet", "--report"}) arguments.emplace_back(argument);
         arguments.push_back(written(member).string());
+        if (m_options.trace) {
+            arguments.emplace_back("--trace");
+            arguments.push_back(traceFile(member).string());
+        }
         arguments.insert(arguments.end(), m_common.begin(), m_common.end());
         for (std::size_t i = 0; i < m_axes.size(); ++i) {
             arguments.emplace_back("--set");
@@ -210,7 +235,7 @@ private:
                                                static_cast<std::size_t>(m_launcher.size)) %
                                       members.size();
                 if (m_rows[i] || m_running.contains(i) || !m_claims->take(i)) continue;
-                if (std::optional<BatchRow> row = findReport(m_folder.path(), members[i], m_claims->job())) {
+                if (std::optional<BatchRow> row = finishedRun(members[i])) {
                     m_claims->release(i);
                     m_rows[i] = std::move(row);
                     if (isFirst) report(*m_rows[i]);
@@ -395,11 +420,15 @@ void addBatchCommand(CLI::App& app, ExitCode& exit) {
     addIterations(*command, options->iterations, "Iterations of each run; default: the file's");
     options->placement.addTo(*command, true);
     addAllowOutside(*command, options->allowOutside);
+    CLI::Option* report = command->add_option(
+        "--report", options->report,
+        "Folder for a report per run, summary.json and summary.csv; a batch with the same DIR resumes");
+    report->type_name("DIR");
     command
-        ->add_option(
-            "--report", options->report,
-            "Folder for a report per run, summary.json and summary.csv; a batch with the same DIR resumes")
-        ->type_name("DIR");
+        ->add_flag("--trace", options->trace,
+                   "Also write a Chrome trace of each run, for ui.perfetto.dev, to the folder traces in the "
+                   "folder of --report")
+        ->needs(report);
     command->add_option("--jobs", options->jobs, "Parallel runs; more than one disturbs measured times")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();

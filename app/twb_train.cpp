@@ -5,6 +5,7 @@
 #include "app/settings.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
+#include "app/training_trace.h"
 #include "backends/world.h"
 #include "formats/checkpoint.h"
 #include "formats/file_claims.h"
@@ -31,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -66,6 +68,7 @@ struct TrainCommand {
     std::string stopOn;
     std::int64_t patience = 5;
     std::string report;
+    std::string trace;
     std::string weights;
     std::string output;
     std::string graph;
@@ -313,6 +316,7 @@ FileClaims claimsOf(const TrainCommand& command) {
     claims.read(command.file, "the project");
     command.placement.claim(claims);
     if (!command.report.empty()) claims.write(command.report, "--report");
+    if (!command.trace.empty()) claims.write(command.trace, "--trace");
     if (!command.weights.empty()) claims.write(command.weights, "--export-weights");
     if (!command.output.empty()) {
         claims.write(command.output, "--output", FileClaims::Content::project);
@@ -364,6 +368,22 @@ RankPace paceOf(const TrainingRecord& record, const Before& before, const Traine
     return out;
 }
 
+/// Of all ranks, which must call it together.
+void writeTrace(const TrainCommand& command, const TrainingTrace& trace,
+                const std::optional<RankReport>& report, const Ranks& ranks) {
+    if (command.trace.empty()) return;
+    if (!trace.recorder()) {
+        printMessage("warning: --trace writes no file, because the training has run no step");
+        return;
+    }
+    std::ostringstream text;
+    if (report)
+        trace.recorder()->writeTogether(text, *ranks.world(), trace.startedNs(), report->ranks);
+    else
+        trace.recorder()->write(text);
+    if (ranks.isFirst()) writeFileAtomically(command.trace, text.view());
+}
+
 ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     FileClaims claims = claimsOf(command);
     const fs::path folder = fs::absolute(command.file).parent_path();
@@ -398,6 +418,11 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     options.validationLabels = command.validationLabels;
     options.measures = !command.report.empty();
     options.syncBatchNorm = command.syncBatchNorm;
+    TrainingTrace trace;
+    if (!command.trace.empty())
+        options.observe = [&](const std::shared_ptr<const Plan>& plan, TrainingPart part) {
+            return trace.observe(plan, part);
+        };
     Trainer trainer(graph, devices, files, options);
     TrainingRecord record;
     if (!isFirst) {
@@ -455,11 +480,13 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
         saveTrained(command.output, graph, trainer.parameters(), trainer.names());
         warnOfMissingFiles(command.output);
     }
+    std::optional<RankReport> rankReport;
+    if (!ranks.isAlone() && !(command.report.empty() && command.trace.empty()))
+        rankReport = reportRanks(*ranks.world(), paceOf(session.record(), before, trainer), trainer.plan());
+    writeTrace(command, trace, rankReport, ranks);
     if (!command.report.empty()) {
         Json json = reportOf(isFinished ? "finished" : "cancelled");
-        if (!ranks.isAlone())
-            json["ranks"] = twb::toJson(
-                reportRanks(*ranks.world(), paceOf(session.record(), before, trainer), trainer.plan()));
+        if (rankReport) json["ranks"] = twb::toJson(*rankReport);
         for (const std::uint64_t hash : trainer.parameterHashes())
             json["ranks"]["parameter_hashes"].push_back(fmt::format("{:016x}", hash));
         if (isFirst) writeReport(command, json);
@@ -577,6 +604,11 @@ void addTrainCommand(CLI::App& app, ExitCode& exit) {
                      "Write the figures of each epoch, the loss of each step, and a classifier's confusion "
                      "matrix as JSON")
         ->type_name("R.json");
+    command
+        ->add_option("--trace", options->trace,
+                     "Write a Chrome trace of all steps and validations, for ui.perfetto.dev; on several "
+                     "ranks, of all ranks on one clock")
+        ->type_name("FILE.json");
     command->add_option("--export-weights", options->weights, "Write the trained parameters")
         ->type_name("W.safetensors");
     command

@@ -11,13 +11,17 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace twb {
 namespace {
 
-/// Where the parts of a rank's plan begin in the joint plan.
-struct Offsets {
+/// A plan of a rank, and where it begins in the joint plan.
+struct Section {
+    std::uint64_t rank = 0;
+    std::uint64_t part = 0;
+    std::string name; ///< of the part; empty for the first
     std::uint32_t steps = 0;
     std::uint32_t size = 0; ///< number of its steps
     std::uint32_t values = 0;
@@ -32,12 +36,12 @@ public:
             addPlan(event);
         else if (event.name == kRanksEvent)
             addRanks(event);
-        else if (event.phase == "X" && !m_offsets.empty())
+        else if (event.phase == "X" && !m_sections.empty())
             addRecord(event);
     }
 
     RunTrace finish() {
-        if (m_offsets.empty())
+        if (m_sections.empty())
             throw Error(ErrorCode::badFile,
                         fmt::format("{} is not a trace of `twb run --trace`: it has no plan", m_origin));
         joinCalls();
@@ -64,17 +68,24 @@ private:
         } catch (const Error& error) {
             refuse(event, error.what());
         }
-        const std::uint64_t rank = event.number("rank").value_or(m_offsets.size());
-        if (rank != m_offsets.size()) refuse(event, "the plans of the ranks are not in their order");
-        const bool isFirst = rank == 0;
+        const std::uint64_t rank = event.number("rank").value_or(0);
+        const std::uint64_t part = event.number("part").value_or(0);
+        const bool isNext = m_sections.empty() ? rank == 0 && part == 0
+                            : part == 0
+                                ? rank == m_sections.back().rank + 1
+                                : rank == m_sections.back().rank && part == m_sections.back().part + 1;
+        if (!isNext) refuse(event, "the plans of the ranks are not in their order");
+        const bool isFirst = m_sections.empty();
         Plan& all = *m_plan;
-        const auto streams = static_cast<std::uint32_t>(all.streams.size());
         const auto transfers = static_cast<std::uint32_t>(all.transfers.size());
         const auto controls = static_cast<std::uint32_t>(all.controls.size());
-        const Offsets at{static_cast<std::uint32_t>(all.steps.size()),
+        const Section at{rank,
+                         part,
+                         std::string(event.argument("part_name")),
+                         static_cast<std::uint32_t>(all.steps.size()),
                          static_cast<std::uint32_t>(plan->steps.size()),
                          static_cast<std::uint32_t>(all.values.size())};
-        m_offsets.push_back(at);
+        m_sections.push_back(at);
         const auto moved = [](std::uint32_t index, std::uint32_t by) {
             return index == kNone ? kNone : index + by;
         };
@@ -88,7 +99,7 @@ private:
                                           "with the same --device-map",
                                           device.toString()));
         }
-        all.streams.insert(all.streams.end(), plan->streams.begin(), plan->streams.end());
+        const std::vector<std::uint32_t> streams = addStreams(plan->streams, part == 0);
         all.transfers.insert(all.transfers.end(), plan->transfers.begin(), plan->transfers.end());
         all.controls.resize(all.controls.size() + plan->controls.size());
         all.chainOps.insert(all.chainOps.end(), plan->chainOps.begin(), plan->chainOps.end());
@@ -101,7 +112,7 @@ private:
             all.producers.push_back(moved(producer, at.steps));
         for (Step step : plan->steps) {
             step.index += at.steps;
-            step.stream += streams;
+            step.stream = streams[step.stream];
             step.transfer = moved(step.transfer, transfers);
             step.control = moved(step.control, controls);
             step.owner = moved(step.owner, controls);
@@ -119,6 +130,22 @@ private:
         all.valuesOfNode = plan->valuesOfNode;
         all.setupSteps = plan->setupSteps;
         m_out.ownSteps = all.steps.size();
+    }
+
+    /// By stream of the plan, the stream of the joint plan: a rank's parts have streams in common.
+    std::vector<std::uint32_t> addStreams(const std::vector<PlanStream>& streams, bool isNewRank) {
+        std::vector<PlanStream>& all = m_plan->streams;
+        if (isNewRank) m_firstStream = all.size();
+        std::vector<std::uint32_t> out;
+        for (const PlanStream& stream : streams) {
+            std::size_t at = m_firstStream;
+            while (at < all.size() && (all[at].device != stream.device || all[at].label != stream.label ||
+                                       std::ranges::find(out, static_cast<std::uint32_t>(at)) != out.end()))
+                ++at;
+            if (at == all.size()) all.push_back(stream);
+            out.push_back(static_cast<std::uint32_t>(at));
+        }
+        return out;
     }
 
     void addRanks(const TraceEvent& event) {
@@ -144,11 +171,15 @@ private:
         const auto iteration = event.number("iteration");
         if (!pid || !step || !iteration || *iteration > UINT32_MAX || !event.startNs || !event.durationNs)
             refuse(event, "a step without its number, iteration or time");
-        const std::uint64_t rank = *pid / kPidsPerRank;
-        if (rank >= m_offsets.size() || *step >= m_offsets[rank].size)
+        const std::pair<std::uint64_t, std::uint64_t> place(*pid / kPidsPerRank,
+                                                            event.number("part").value_or(0));
+        const auto section = std::ranges::lower_bound(
+            m_sections, place, {}, [](const Section& s) { return std::pair(s.rank, s.part); });
+        if (section == m_sections.end() || std::pair{section->rank, section->part} != place ||
+            *step >= section->size)
             refuse(event, "a step that the plan does not have");
         StepRecord record;
-        record.step = m_offsets[rank].steps + static_cast<std::uint32_t>(*step);
+        record.step = section->steps + static_cast<std::uint32_t>(*step);
         record.iteration = static_cast<std::uint32_t>(*iteration);
         record.state = StepState::done;
         record.bytes = event.number("bytes").value_or(0);
@@ -159,26 +190,29 @@ private:
         m_out.records.push_back(record);
     }
 
-    /// Names the ranks, and lets the calls of all ranks wait for each other.
+    /// Names the ranks and the parts, and lets the calls of all ranks wait for each other.
     void joinCalls() {
         Plan& plan = *m_plan;
-        if (m_offsets.size() < 2) return;
-        // By the call's node, and how many calls the node has made before: by rank, the step.
-        std::map<std::pair<NodeId, std::size_t>, std::map<std::size_t, std::uint32_t>> calls;
+        if (m_sections.size() < 2) return;
+        const bool hasRanks = m_sections.back().rank > 0;
+        // By the call's part and node, and how many calls the node has made before: by rank, the step.
+        std::map<std::tuple<std::uint64_t, NodeId, std::size_t>, std::map<std::uint64_t, std::uint32_t>>
+            calls;
         std::vector<bool> isNamed(plan.streams.size());
-        for (std::size_t rank = 0; rank < m_offsets.size(); ++rank) {
-            const std::string prefix = fmt::format("rank{}/", rank);
+        for (const Section& section : m_sections) {
+            const std::string rank = hasRanks ? fmt::format("rank{}/", section.rank) : "";
+            const std::string part = section.name.empty() ? "" : section.name + ": ";
             std::map<NodeId, std::size_t> made;
-            for (std::uint32_t i = 0; i < m_offsets[rank].size; ++i) {
-                Step& step = plan.steps[m_offsets[rank].steps + i];
+            for (std::uint32_t i = 0; i < section.size; ++i) {
+                Step& step = plan.steps[section.steps + i];
                 if (!isNamed[step.stream]) {
-                    plan.streams[step.stream].label.insert(0, prefix);
+                    plan.streams[step.stream].label.insert(0, rank);
                     isNamed[step.stream] = true;
                 }
                 // Of a SendReceive, only two ranks make a call.
                 if (plan.isCollective(step) && !(step.op && step.op->name == "SendReceive"))
-                    calls[{step.node, made[step.node]++}][rank] = step.index;
-                if (step.transfer != kNone) plan.transfers[step.transfer].label.insert(0, prefix);
+                    calls[{section.part, step.node, made[step.node]++}][section.rank] = step.index;
+                if (step.transfer != kNone) plan.transfers[step.transfer].label.insert(0, part + rank);
             }
         }
         for (const auto& [call, steps] : calls)
@@ -193,7 +227,8 @@ private:
 
     const std::string m_origin;
     std::shared_ptr<Plan> m_plan = std::make_shared<Plan>();
-    std::vector<Offsets> m_offsets; ///< by rank
+    std::vector<Section> m_sections; ///< by rank and part
+    std::size_t m_firstStream = 0;   ///< of the last section's rank
     ReadTimes m_times;
     RunTrace m_out;
 };

@@ -11,14 +11,15 @@
 
 namespace twb {
 
-/// A trace of `twb run --trace`, read again. The plans of several ranks are one plan, rank by rank; their
-/// streams and transfers are named "rank1/cuda:0 compute". Its memory is that of rank 0. A call over all
-/// ranks waits for what each of them passes to it.
+/// A trace of `twb run --trace` or `twb train --trace`, read again. The plans of several ranks are one plan,
+/// rank by rank; their streams and transfers are named "rank1/cuda:0 compute". Its memory is that of rank 0.
+/// A call over all ranks waits for what each of them passes to it. The plans of one rank, its parts, share
+/// its streams; the transfers of all but the first are named "validation: images → cuda:0".
 struct RunTrace {
     std::shared_ptr<const Plan> plan;
     std::vector<StepRecord> records; ///< by iteration and start
     std::vector<RankPace> ranks;     ///< of a trace of several ranks
-    std::size_t ownSteps = 0;        ///< steps of rank 0, which come first
+    std::size_t ownSteps = 0;        ///< steps of the first part of rank 0, which come first
     std::int64_t iterations = 0;
 };
 

@@ -15,6 +15,7 @@
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -45,18 +46,41 @@ private:
 
 /// The track of each stream: one process per device, one thread per stream.
 struct Tracks {
-    Tracks(const Plan& plan, int ofRank, int ofRanks, std::int64_t shift)
-        : rank(ofRank), ranks(ofRanks), shiftNs(shift) {
-        for (const PlanStream& stream : plan.streams) pids.emplace(stream.device, 0);
-        for (const PlanValue& value : plan.values) pids.emplace(value.device, 0);
+    Tracks(int ofRank, int ofRanks, std::int64_t shift) : rank(ofRank), ranks(ofRanks), shiftNs(shift) {}
+    std::string us(std::int64_t ns) const { return toUs(ns + shiftNs); }
+    /// Devices of any part.
+    void number() {
         int next = 1 + rank * kPidsPerRank;
         for (auto& [device, pid] : pids) pid = next++;
     }
-    std::string us(std::int64_t ns) const { return toUs(ns + shiftNs); }
+    /// The streams of all parts: those of one device and label are one track.
+    std::vector<int> tidsOf(const Plan& plan) {
+        std::vector<int> out;
+        for (const PlanStream& stream : plan.streams) {
+            std::size_t at = 0;
+            while (at < streams.size() &&
+                   (streams[at].device != stream.device || streams[at].label != stream.label ||
+                    std::ranges::find(out, static_cast<int>(at) + 1) != out.end()))
+                ++at;
+            if (at == streams.size()) streams.push_back(stream);
+            out.push_back(static_cast<int>(at) + 1);
+        }
+        return out;
+    }
     std::map<Device, int> pids;
+    std::vector<PlanStream> streams; ///< by tid, from 1
     int rank = 0;
     int ranks = 1;
     std::int64_t shiftNs = 0;
+};
+
+/// A part of a rank's trace, as its events name it.
+struct TracePart {
+    const Plan& plan;
+    const std::vector<StepRecord>& records; ///< sorted by start
+    std::vector<int> tids;                  ///< by stream
+    std::size_t index = 0;
+    const std::string& name;
 };
 
 std::string processName(const Plan& plan, Device device, const Tracks& tracks) {
@@ -67,28 +91,39 @@ std::string processName(const Plan& plan, Device device, const Tracks& tracks) {
     return plan.virtualClock ? name + " (measured durations, modelled start times)" : name;
 }
 
-void writeMetadata(Events& events, const Plan& plan, const Tracks& tracks) {
+/// Of the devices and streams of all parts.
+void writeTracks(Events& events, const std::vector<TracePart>& parts, const Tracks& tracks) {
     constexpr std::string_view kNamed = R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})";
     constexpr std::string_view kSorted =
         R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}}}})";
     for (const auto& [device, pid] : tracks.pids) {
-        events.add(fmt::format(kNamed, "process_name", pid, 0, quoted(processName(plan, device, tracks))));
+        const auto owner =
+            std::ranges::find_if(parts, [&](const TracePart& p) { return p.plan.devices.find(device); });
+        events.add(
+            fmt::format(kNamed, "process_name", pid, 0, quoted(processName(owner->plan, device, tracks))));
         events.add(fmt::format(kSorted, "process_sort_index", pid, 0, pid));
     }
-    if (!plan.steps.empty())
-        events.add(fmt::format(
-            R"({{"name":"{}","ph":"M","pid":{},"tid":0,"args":{{"rank":{},"plan":{}}}}})", kPlanEvent,
-            1 + tracks.rank * kPidsPerRank, tracks.rank,
-            quoted(planToJson(plan).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))));
-    for (std::size_t i = 0; i < plan.streams.size(); ++i) {
-        const int pid = tracks.pids.at(plan.streams[i].device);
-        events.add(fmt::format(kNamed, "thread_name", pid, i + 1, quoted(plan.streams[i].label)));
+    for (std::size_t i = 0; i < tracks.streams.size(); ++i) {
+        const int pid = tracks.pids.at(tracks.streams[i].device);
+        events.add(fmt::format(kNamed, "thread_name", pid, i + 1, quoted(tracks.streams[i].label)));
         events.add(fmt::format(kSorted, "thread_sort_index", pid, i + 1, i + 1));
     }
 }
 
-void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
-                 const std::vector<StepRecord>& records) {
+void writePlan(Events& events, const TracePart& part, const Tracks& tracks) {
+    if (part.plan.steps.empty()) return;
+    const std::string name =
+        part.index > 0 ? fmt::format(R"("part":{},"part_name":{},)", part.index, quoted(part.name)) : "";
+    events.add(fmt::format(
+        R"({{"name":"{}","ph":"M","pid":{},"tid":0,"args":{{"rank":{},{}"plan":{}}}}})", kPlanEvent,
+        1 + tracks.rank * kPidsPerRank, tracks.rank, name,
+        quoted(planToJson(part.plan).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))));
+}
+
+void writeSlices(Events& events, const TracePart& part, const Tracks& tracks) {
+    const Plan& plan = part.plan;
+    const std::vector<StepRecord>& records = part.records;
+    const std::string numbered = part.index > 0 ? fmt::format(R"("part":{},)", part.index) : "";
     // The constant fields of a step.
     std::vector<std::string> head;
     std::vector<std::string> tail;
@@ -98,10 +133,11 @@ void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
                                    plan.isCollective(step)  ? "collective"
                                    : step.transfer != kNone ? "transfer"
                                                             : "compute",
-                                   tracks.pids.at(device), step.stream + 1));
-        tail.push_back(fmt::format(R"("op":{},"node":{},"clock":"{}","predicted_ms":{:.6f})",
-                                   quoted(step.op ? step.op->name : "copy"), value(step.node),
-                                   isModelled(plan, step) ? "modelled" : "measured", step.predictedNs / 1e6));
+                                   tracks.pids.at(device), part.tids[step.stream]));
+        tail.push_back(numbered + fmt::format(R"("op":{},"node":{},"clock":"{}","predicted_ms":{:.6f})",
+                                              quoted(step.op ? step.op->name : "copy"), value(step.node),
+                                              isModelled(plan, step) ? "modelled" : "measured",
+                                              step.predictedNs / 1e6));
     }
     std::vector<std::size_t> order(records.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -125,17 +161,18 @@ void writeSlices(Events& events, const Plan& plan, const Tracks& tracks,
     }
 }
 
-void writeArrows(Events& events, const Plan& plan, const Tracks& tracks,
-                 const std::vector<StepRecord>& records) {
-    std::uint64_t id = static_cast<std::uint64_t>(tracks.rank) << 32;
+/// `id`: of the last arrow before and after.
+void writeArrows(Events& events, const TracePart& part, const Tracks& tracks, std::uint64_t& id) {
+    const Plan& plan = part.plan;
+    const std::vector<StepRecord>& records = part.records;
     for (const TensorFlow& arrow : flowsOf(plan, records)) {
         ++id;
         const std::string name = quoted(plan.steps[records[arrow.transfer].step].label);
         const auto add = [&](const char* phase, std::size_t at, std::int64_t ns) {
-            const PlanStream& stream = plan.streams[plan.steps[records[at].step].stream];
+            const std::uint32_t stream = plan.steps[records[at].step].stream;
             events.add(fmt::format(
                 R"({{"name":{},"cat":"transfer","ph":{},"id":{},"pid":{},"tid":{},"ts":{}}})", name, phase,
-                id, tracks.pids.at(stream.device), plan.steps[records[at].step].stream + 1, tracks.us(ns)));
+                id, tracks.pids.at(plan.streams[stream].device), part.tids[stream], tracks.us(ns)));
         };
         // The end of an arrow belongs to the slice at its time, so it starts just before the producer's end.
         const StepRecord& producer = records[arrow.producer];
@@ -145,53 +182,106 @@ void writeArrows(Events& events, const Plan& plan, const Tracks& tracks,
     }
 }
 
+/// Whether two plans have the same steps on the same streams, so that their records mean the same.
+bool hasSteps(const Plan& a, const Plan& b) {
+    if (&a == &b) return true;
+    return std::ranges::equal(a.streams, b.streams,
+                              [](const PlanStream& x, const PlanStream& y) {
+                                  return x.device == y.device && x.label == y.label;
+                              }) &&
+           std::ranges::equal(a.steps, b.steps, [](const Step& x, const Step& y) {
+               return x.node == y.node && x.op == y.op && x.transfer == y.transfer && x.stream == y.stream &&
+                      x.label == y.label && x.members.size() == y.members.size() &&
+                      x.predictedNs == y.predictedNs;
+           });
+}
+
 void writeHead(std::ostream& out) { out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["; }
 
-void writeEnd(std::ostream& out, const Plan& plan, std::uint64_t left) {
+void writeEnd(std::ostream& out, bool isVirtual, std::uint64_t left) {
     out << "\n],\"otherData\":{\"schema\":" << kReportSchema << ",\"clock\":\""
-        << (plan.virtualClock ? "modelled" : "measured") << "\",\"events_left_out\":" << left << "}}\n";
+        << (isVirtual ? "modelled" : "measured") << "\",\"events_left_out\":" << left << "}}\n";
 }
 
 } // namespace
 
-TraceRecorder::TraceRecorder(std::shared_ptr<const Plan> plan, std::size_t limit)
-    : m_plan(std::move(plan)), m_limit(limit) {}
+TraceRecorder::TraceRecorder(std::shared_ptr<const Plan> plan, std::size_t limit) : m_limit(limit) {
+    m_parts.push_back({std::move(plan), {}});
+}
 
 void TraceRecorder::add(std::span<const StepRecord> records) {
     for (const StepRecord& record : records) {
+        m_next = std::max(m_next, m_first + record.iteration + 1);
+        m_endNs = std::max(m_endNs, m_startNs + record.endNs);
         if (record.state != StepState::done) continue;
-        if (m_records.size() < m_limit)
-            m_records.push_back(record);
-        else
+        if (m_size >= m_limit) {
             ++m_left;
+            continue;
+        }
+        ++m_size;
+        StepRecord& own = m_parts[m_part].records.emplace_back(record);
+        own.iteration += m_first;
+        own.startNs += m_startNs;
+        own.endNs += m_startNs;
     }
+}
+
+void TraceRecorder::nextRun(std::shared_ptr<const Plan> plan, std::string_view part, std::int64_t startNs) {
+    const auto known =
+        std::ranges::find_if(m_parts, [&](const Part& one) { return hasSteps(*one.plan, *plan); });
+    m_part = static_cast<std::size_t>(known - m_parts.begin());
+    if (known == m_parts.end()) {
+        const auto like = std::ranges::count_if(m_parts, [&](const Part& one) {
+            return one.name == part || one.name.starts_with(fmt::format("{} (", part));
+        });
+        m_parts.push_back(
+            {std::move(plan), like > 0 ? fmt::format("{} ({})", part, like + 1) : std::string(part)});
+    }
+    m_startNs = hasVirtualClock() ? m_endNs : startNs;
+    m_first = m_next;
+}
+
+bool TraceRecorder::hasVirtualClock() const noexcept {
+    return std::ranges::any_of(m_parts, [](const Part& part) { return part.plan->virtualClock; });
 }
 
 /// The events of a rank, separated by commas.
 std::string TraceRecorder::events(int rank, int ranks, std::int64_t shiftNs) const {
-    const Plan& plan = *m_plan;
-    const Tracks tracks(plan, rank, ranks, shiftNs);
-    std::vector<StepRecord> records = m_records;
-    std::stable_sort(records.begin(), records.end(), [](const StepRecord& a, const StepRecord& b) {
-        return a.startNs != b.startNs ? a.startNs < b.startNs : a.endNs < b.endNs;
-    });
+    Tracks tracks(rank, ranks, shiftNs);
+    std::vector<std::vector<StepRecord>> sorted;
+    std::vector<TracePart> parts;
+    sorted.reserve(m_parts.size()); // the parts refer to its elements
+    for (const Part& part : m_parts) {
+        std::vector<StepRecord>& records = sorted.emplace_back(part.records);
+        std::ranges::stable_sort(records, [](const StepRecord& a, const StepRecord& b) {
+            return std::pair(a.startNs, a.endNs) < std::pair(b.startNs, b.endNs);
+        });
+        for (const PlanStream& stream : part.plan->streams) tracks.pids.emplace(stream.device, 0);
+        for (const PlanValue& value : part.plan->values) tracks.pids.emplace(value.device, 0);
+        parts.push_back({*part.plan, records, tracks.tidsOf(*part.plan), parts.size(), part.name});
+    }
+    tracks.number();
 
     std::ostringstream out;
     Events events(out);
-    writeMetadata(events, plan, tracks);
-    writeSlices(events, plan, tracks, records);
-    writeArrows(events, plan, tracks, records);
-    for (const MemorySample& sample : liveMemory(plan, records))
-        events.add(fmt::format(
-            R"({{"name":"live tensors","ph":"C","pid":{},"tid":0,"ts":{},"args":{{"bytes":{}}}}})",
-            tracks.pids.at(sample.device), tracks.us(sample.ns), sample.bytes));
+    writeTracks(events, parts, tracks);
+    for (const TracePart& part : parts) writePlan(events, part, tracks);
+    std::uint64_t arrow = static_cast<std::uint64_t>(rank) << 32;
+    for (const TracePart& part : parts) {
+        writeSlices(events, part, tracks);
+        writeArrows(events, part, tracks, arrow);
+        for (const MemorySample& sample : liveMemory(part.plan, part.records))
+            events.add(fmt::format(
+                R"({{"name":"live tensors","ph":"C","pid":{},"tid":0,"ts":{},"args":{{"bytes":{}}}}})",
+                tracks.pids.at(sample.device), tracks.us(sample.ns), sample.bytes));
+    }
     return std::move(out).str();
 }
 
 void TraceRecorder::write(std::ostream& out) const {
     writeHead(out);
     out << events(0, 1, 0);
-    writeEnd(out, *m_plan, m_left);
+    writeEnd(out, hasVirtualClock(), m_left);
 }
 
 void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t startedNs,
@@ -203,7 +293,7 @@ void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t 
         return all;
     };
     const std::vector<std::int64_t> starts = gather(startedNs + world.clockOffsetNs());
-    const bool isVirtual = std::ranges::max(gather(m_plan->virtualClock ? 1 : 0)) > 0;
+    const bool isVirtual = std::ranges::max(gather(hasVirtualClock() ? 1 : 0)) > 0;
     const auto rank = static_cast<std::size_t>(world.rank());
     const std::string own =
         events(world.rank(), world.size(), isVirtual ? 0 : starts[rank] - std::ranges::min(starts));
@@ -233,7 +323,7 @@ void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t 
     out << fmt::format(",\n"
                        R"({{"name":"{}","ph":"M","pid":1,"tid":0,"args":{{"ranks":{}}}}})",
                        kRanksEvent, quoted(toJson(ranks).dump()));
-    writeEnd(out, *m_plan,
+    writeEnd(out, hasVirtualClock(),
              static_cast<std::uint64_t>(std::accumulate(left.begin(), left.end(), std::int64_t{0})));
 }
 

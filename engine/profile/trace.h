@@ -7,6 +7,7 @@
 #include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace twb {
@@ -17,15 +18,21 @@ struct RankPace;
 /// The process ids of rank r in a trace begin at r times this.
 inline constexpr int kPidsPerRank = 1000;
 /// Events (ph "M") of a trace that describe a rank: its plan as planToJson() gives it, as text, and the pace
-/// of all ranks. Other programs skip them.
+/// of all ranks. A rank may have several plans, its parts, which are numbered. Other programs skip them.
 inline constexpr const char* kPlanEvent = "twb_plan";
 inline constexpr const char* kRanksEvent = "twb_ranks";
 
 /// Collects the records of a run for a Chrome trace, up to a limit, and counts the records that did not fit.
+/// The trace may have several runs, one after the other, of several plans: those of a training.
 class TraceRecorder {
 public:
     explicit TraceRecorder(std::shared_ptr<const Plan> plan, std::size_t limit = 2'000'000);
     void add(std::span<const StepRecord> records);
+    /// The records from now on are those of another run, and its iterations follow those before it. A plan
+    /// with the steps of an earlier one shares its part of the trace. `part` names what another plan runs:
+    /// "last batch". `startNs`: of the run, in the trace; if all clocks are virtual, the end of the runs
+    /// before it.
+    void nextRun(std::shared_ptr<const Plan> plan, std::string_view part, std::int64_t startNs);
     /// Chrome trace events (JSON object format): `ts`/`dur` in µs, integer pid (device) and tid (stream),
     /// metadata names, flow arrows from producer to transfer to consumer, memory counters. A simulated
     /// device's process is named "… (modelled)", so that measured and modelled time never share a track.
@@ -38,11 +45,23 @@ public:
                        const std::vector<RankPace>& ranks) const;
 
 private:
+    struct Part {
+        std::shared_ptr<const Plan> plan;
+        std::string name; ///< empty for the first
+        std::vector<StepRecord> records{};
+    };
     std::string events(int rank, int ranks, std::int64_t shiftNs) const;
-    std::shared_ptr<const Plan> m_plan;
-    std::vector<StepRecord> m_records;
+    bool hasVirtualClock() const noexcept;
+
+    std::vector<Part> m_parts;
+    std::size_t m_part = 0; ///< of the records that are added
+    std::size_t m_size = 0; ///< records of all parts
     std::size_t m_limit;
     std::size_t m_left = 0;
+    std::int64_t m_startNs = 0; ///< of the current run
+    std::int64_t m_endNs = 0;   ///< of all records
+    std::uint32_t m_first = 0;  ///< the number of the current run's first iteration
+    std::uint32_t m_next = 0;   ///< the number after all iterations
 };
 
 } // namespace twb

@@ -11,10 +11,12 @@ namespace twb {
 /// no other step runs.
 class DataWaits final : public RunObserver {
 public:
+    /// `next` receives the events, too; may be null.
+    explicit DataWaits(RunObserver* next = nullptr) : m_next(next) {}
     void started(std::uint64_t run, const Plan& plan) override;
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
-    void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
-    void finished(RunResult) noexcept override {}
+    void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
+    void finished(RunResult result) noexcept override;
 
     /// In ns, on the clock of the run; after the run.
     std::int64_t waitNs();
@@ -25,6 +27,7 @@ private:
         std::int64_t endNs = 0;
         bool isData = false;
     };
+    RunObserver* m_next;
     std::vector<bool> m_isData; ///< by step
     std::vector<Span> m_spans;
 };

@@ -29,6 +29,7 @@ constexpr std::int64_t kRecorded = 4096;
 /// A plan, and where it keeps what is read after a run.
 struct Prepared {
     std::shared_ptr<const Plan> plan;
+    TrainingPart part = TrainingPart::batch;
     PortRef losses;                    ///< one number per iteration
     std::optional<LabelCounts> counts; ///< of a validation
     std::vector<PortRef> state;
@@ -145,8 +146,9 @@ public:
         options.firstIteration = isTail ? m_place.epoch : m_place.epoch * m_rows.whole() + m_place.batch;
         options.stop = ranks() == 1 ? stop : nullptr;
         const std::map<NodeId, Tensor> before = isMeasured ? parametersNow() : std::map<NodeId, Tensor>();
-        DataWaits waits;
-        const RunResult result = execute(prepared, options, m_state, m_hasBatches ? &waits : nullptr);
+        RunObserver* const observer = observerOf(prepared);
+        DataWaits waits(observer);
+        const RunResult result = execute(prepared, options, m_state, m_hasBatches ? &waits : observer);
         for (const PortRef output : prepared.state) m_state[output] = *result.tensor(output);
 
         TrainedSteps out;
@@ -185,7 +187,7 @@ public:
                 options.iterations = std::min(batches - done, kRecorded);
                 options.firstIteration = done;
                 options.stop = ranks() == 1 ? stop : nullptr;
-                const RunResult result = execute(prepared, options, forwardState());
+                const RunResult result = execute(prepared, options, forwardState(), observerOf(prepared));
                 isWhole = isWhole && result.iterations == options.iterations;
                 if (!isWhole) return;
                 for (const double loss : recorded(result, prepared.losses, done))
@@ -544,7 +546,9 @@ private:
         try {
             const Graph graph = shareOfGraph(m_rows.rest(), m_rows.first + m_rows.count - m_rows.rest());
             DeltaBuilder whole(graph, {});
-            return finish(whole, {}, keepsGradients);
+            Prepared out = finish(whole, {}, keepsGradients);
+            out.part = TrainingPart::lastBatch;
+            return out;
         } catch (const Error& e) {
             throw Error(
                 e.code(),
@@ -606,7 +610,9 @@ private:
                 builder.setAttribute(id, "labels", m_options.validationLabels);
         }
         const Analysis analysis = analyze(builder.graph(), m_devices, m_options.policy, m_files.get());
-        return finish(builder, addLabelCounts(builder, analysis, m_training.loss));
+        Prepared out = finish(builder, addLabelCounts(builder, analysis, m_training.loss));
+        out.part = TrainingPart::validation;
+        return out;
     }
 
     /// What the forward graph reads of the state.
@@ -617,8 +623,12 @@ private:
         return out;
     }
 
+    RunObserver* observerOf(const Prepared& prepared) const {
+        return m_options.observe ? m_options.observe(prepared.plan, prepared.part) : nullptr;
+    }
+
     RunResult execute(const Prepared& prepared, RunOptions& options, std::map<PortRef, Tensor> state,
-                      RunObserver* observer = nullptr) const {
+                      RunObserver* observer) const {
         options.allowTf32 = m_options.allowTf32;
         options.state = std::move(state);
         RunResult result = runToEnd(prepared.plan, options, observer);

@@ -5,6 +5,7 @@
 #include "training/training_metrics.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,13 @@
 #include <vector>
 
 namespace twb {
+
+/// What a run of a training computes.
+enum class TrainingPart : std::uint8_t {
+    batch,
+    lastBatch, ///< of an epoch, with fewer rows
+    validation
+};
 
 struct TrainerOptions {
     Policy policy{};
@@ -24,6 +32,8 @@ struct TrainerOptions {
     /// In a world of several ranks, BatchNormalization uses the mean and variance over the rows of all ranks,
     /// as torch.nn.SyncBatchNorm (sync_batch_norm.h). Otherwise each rank has its own.
     bool syncBatchNorm = false;
+    /// The observer of each run of the training; null: none.
+    std::function<RunObserver*(const std::shared_ptr<const Plan>&, TrainingPart)> observe{};
 };
 
 /// The position of a training run in its data.

@@ -1,4 +1,5 @@
 #include "app/program.h"
+#include "profile/run_trace.h"
 #include "support/test_main.h"
 
 #include <QRegularExpression>
@@ -62,6 +63,27 @@ private Q_SLOTS:
         QVERIFY(twb.read("out/summary.csv").contains("\"[2,3]\""));
         for (const QString& left : QDir(twb.file("out")).entryList(QDir::Files))
             QVERIFY2(left.endsWith(".json") || left.endsWith(".csv"), qPrintable(left));
+    }
+
+    void eachRunHasItsTrace() {
+        const Program twb;
+        twb.save("a.twb", smallGraph());
+        QStringList call{"batch", "a.twb", "--set", "base.value=1,2", "--report", "out"};
+        QCOMPARE(twb.run(call).exit, 0);
+        QVERIFY(!twb.exists("out/traces"));
+        // Runs without a trace run again, runs with one do not.
+        call << "--trace"
+             << "--iterations"
+             << "3";
+        QVERIFY(twb.run(call).out.contains("2 runs: 2 finished now"));
+        for (const char* name : {"a__base.value=1", "a__base.value=2"})
+            QCOMPARE(readRunTrace(twb.fsPath(QStringLiteral("out/traces/%1.json").arg(name))).iterations, 3);
+        QVERIFY(QFile::remove(twb.file("out/traces/a__base.value=2.json")));
+        QVERIFY(twb.run(call).out.contains("2 runs: 1 finished now, 1 finished earlier"));
+        QVERIFY(twb.exists("out/traces/a__base.value=2.json"));
+        const Ended alone = twb.run({"batch", "a.twb", "--trace"});
+        QCOMPARE(alone.exit, 2);
+        QVERIFY2(alone.err.contains("--report"), qPrintable(alone.err));
     }
 
     void filesNamedLikeOptions() {

@@ -486,6 +486,36 @@ private Q_SLOTS:
         }
     }
 
+    void aTrainingHasOneTraceOfAllRanks_data() { launchers(); }
+    void aTrainingHasOneTraceOfAllRanks() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        const Ended ended = Job(twb, mpi, 3, training({"--epochs", "2", "--trace", "t.json"})).wait();
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        const RunTrace trace = readRunTrace(twb.fsPath("t.json"));
+        QCOMPARE(trace.ranks.size(), 3U);
+        QCOMPARE(trace.iterations, 2 * 10);                    // nine batches of 10 rows, and the last of 3
+        std::map<std::string, int> losses;                     // by track
+        std::map<std::uint32_t, std::vector<StepRecord>> sums; // by iteration: of the first bucket
+        for (const StepRecord& record : trace.records) {
+            const Step& step = trace.plan->steps[record.step];
+            if (step.label == "loss") ++losses[trace.plan->streams[step.stream].label];
+            if (step.label == "sum of gradients 1") sums[record.iteration].push_back(record);
+        }
+        QCOMPARE(losses,
+                 (std::map<std::string, int>{
+                     {"rank0/cpu compute", 20}, {"rank1/cpu compute", 20}, {"rank2/cpu compute", 20}}));
+        // On one clock: no sum ends before all ranks have begun it.
+        QCOMPARE(sums.size(), 20U);
+        for (const auto& [iteration, all] : sums) {
+            QCOMPARE(all.size(), 3U);
+            const auto latest = std::ranges::max(all, {}, &StepRecord::startNs).startNs;
+            const auto earliest = std::ranges::min(all, {}, &StepRecord::endNs).endNs;
+            constexpr std::int64_t clocks = 1'000'000; // their error under load
+            QVERIFY2(earliest > latest - clocks, qPrintable(QString::number(latest - earliest)));
+        }
+    }
+
     /// A stand-in between the program and MPI counts what passes.
     void theReportCountsWhatMpiGets_data() { launchers(); }
     void theReportCountsWhatMpiGets() {

@@ -1,11 +1,14 @@
 #include "app/program.h"
+#include "profile/run_trace.h"
 #include "support/test_main.h"
 #include "training/training.h"
 
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <random>
+#include <set>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -186,6 +189,43 @@ private Q_SLOTS:
                 .exit,
             0);
         QCOMPARE(twb.json("b.json").at("confusion"), twb.json("a.json").at("confusion"));
+    }
+
+    void theTraceHasAllStepsAndValidations() {
+        const Program twb = prepared();
+        const QStringList call = training({"--epochs", "3", "--trace", "t.json"});
+        const Ended ended = twb.run(call);
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        // 96 rows in batches of 16, and 24 for validation: a whole batch and one of 8.
+        const RunTrace trace = readRunTrace(twb.fsPath("t.json"));
+        QCOMPARE(trace.iterations, 3 * (6 + 2));
+        std::map<std::string, std::set<std::uint32_t>> iterations; // by step
+        std::map<std::uint32_t, std::int64_t> last;                // by iteration
+        for (const StepRecord& record : trace.records) {
+            const Step& step = trace.plan->steps[record.step];
+            if (step.setup) continue;
+            const bool isStep = record.step < trace.ownSteps;
+            iterations[(isStep ? "" : "validation ") + step.label].insert(record.iteration);
+            last[record.iteration] = std::max(last[record.iteration], record.endNs);
+        }
+        QCOMPARE(iterations["loss"].size(), 18U);
+        QCOMPARE(iterations["validation loss"].size(), 6U);
+        for (std::uint32_t i = 1; i < last.size(); ++i) QVERIFY(last[i] >= last[i - 1]);
+        // With the figures of each epoch, its last step has a plan of its own.
+        QCOMPARE(twb.run(call + QStringList{"--report", "r.json"}).exit, 0);
+        QCOMPARE(readRunTrace(twb.fsPath("t.json")).iterations, trace.iterations);
+        QCOMPARE(twb.run(call + QStringList{"--report", "t.json"}).exit, 2);
+    }
+
+    void aTrainingThatHasEndedHasNoTrace() {
+        const Program twb = prepared();
+        const QStringList call = training({"--epochs", "2", "--checkpoint", "saved"});
+        QCOMPARE(twb.run(call).exit, 0);
+        const Ended ended = twb.run(call + QStringList{"--resume", "--trace", "t.json"});
+        QCOMPARE(ended.exit, 0);
+        QVERIFY2(ended.err.contains("--trace writes no file, because the training has run no step"),
+                 qPrintable(ended.err));
+        QVERIFY(!twb.exists("t.json"));
     }
 
     /// A killed training goes on from its last checkpoint, whole, whatever it did at that moment.

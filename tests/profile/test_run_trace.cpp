@@ -180,6 +180,81 @@ private Q_SLOTS:
         QCOMPARE(other.plan->steps[3].waits, Steps());
     }
 
+    /// As of a training: steps, then a validation, then steps again.
+    void runsOfSeveralPlansAreOneTrace() {
+        const auto plan = planWithCall();
+        const auto other = planWithCall();
+        other->steps.back().label = "validated";
+        other->transfers[0].label = "other call";
+        TraceRecorder recorder(plan);
+        recorder.nextRun(plan, "batch", 0);
+        recorder.add(exampleRecords());
+        recorder.nextRun(other, "validation", 50'000'000);
+        recorder.add(exampleRecords());
+        recorder.nextRun(std::make_shared<Plan>(*plan), "batch", 90'000'000);
+        recorder.add(exampleRecords());
+        std::ostringstream text;
+        recorder.write(text);
+        const Folder folder;
+        const RunTrace read = readRunTrace(folder.save(text.str()));
+        QCOMPARE(read.ownSteps, plan->steps.size());
+        QCOMPARE(read.plan->steps.size(), 2 * plan->steps.size()); // the third run has the first one's plan
+        QCOMPARE(read.plan->steps.back().label, std::string("validated"));
+        QCOMPARE(read.plan->streams.size(), plan->streams.size());
+        QCOMPARE(read.plan->transfers.back().label, std::string("validation: other call"));
+        QCOMPARE(read.plan->transfers.front().label, plan->transfers.front().label);
+        std::vector<StepRecord> once = exampleRecords();
+        std::erase_if(once, [](const StepRecord& r) { return r.state != StepState::done; });
+        QCOMPARE(read.records.size(), 3 * once.size());
+        std::uint32_t iterations = 0;
+        for (const StepRecord& record : exampleRecords())
+            iterations = std::max(iterations, record.iteration + 1);
+        QCOMPARE(read.iterations, std::int64_t(3 * iterations));
+        // Each run has its time and its iterations.
+        for (const StepRecord& record : read.records) {
+            const std::uint32_t run = record.iteration / iterations;
+            QCOMPARE(record.step >= plan->steps.size(), run == 1);
+            const std::int64_t start = run == 0 ? 0 : run == 1 ? 50'000'000 : 90'000'000;
+            QVERIFY(record.startNs >= start && record.startNs < start + 40'000'000);
+        }
+        // One track for each stream, and the plans do not share a number.
+        std::set<std::pair<int, int>> tracks;
+        std::set<std::uint64_t> arrows;
+        std::size_t starts = 0;
+        const json trace = json::parse(text.str());
+        for (const json& event : trace.at("traceEvents")) {
+            if (event.at("name") == "thread_name") tracks.emplace(event.at("pid"), event.at("tid"));
+            if (event.at("ph") != "s") continue;
+            ++starts;
+            arrows.insert(event.at("id").get<std::uint64_t>());
+        }
+        QCOMPARE(tracks.size(), plan->streams.size());
+        QCOMPARE(arrows.size(), starts);
+        RunTimeline timeline(read.plan);
+        timeline.add(read.records);
+        timeline.finish();
+        courseOf(*read.plan, read.records); // refers only to what is there
+    }
+
+    void runsOnAVirtualClockFollowEachOther() {
+        const auto plan = planWithCall();
+        plan->virtualClock = true;
+        TraceRecorder recorder(plan);
+        std::int64_t end = 0;
+        for (const StepRecord& record : exampleRecords()) end = std::max(end, record.endNs);
+        for (int run = 0; run < 2; ++run) {
+            recorder.nextRun(plan, "batch", run * 90'000'000'000); // wall time does not count
+            recorder.add(exampleRecords());
+        }
+        std::ostringstream text;
+        recorder.write(text);
+        const Folder folder;
+        const RunTrace read = readRunTrace(folder.save(text.str()));
+        std::int64_t last = 0;
+        for (const StepRecord& record : read.records) last = std::max(last, record.endNs);
+        QVERIFY2(last > end && last <= 2 * end, qPrintable(QString::number(last)));
+    }
+
     void waitsAreThoseOfThePlansCalls() {
         QVERIFY(reportOfRanks(false, false).ranks.at(0).waitNs < 200e6); // not the start-up's 400 ms
         const RankReport report = reportOfRanks(true, false);
