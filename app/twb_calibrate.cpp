@@ -1,4 +1,5 @@
 #include "app/commands.h"
+#include "app/remote_watch.h"
 #include "app/terminal.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda_plugin.h"
@@ -7,6 +8,7 @@
 #include "core/text_table.h"
 #include "formats/file_claims.h"
 #include "formats/project.h"
+#include "formats/remote_calibration.h"
 #include "profile/calibration.h"
 #include "profile/profiles.h"
 #include "profile/resource_path.h"
@@ -26,6 +28,7 @@ struct CalibrateOptions {
     std::string output;
     std::string trace;
     std::string base;
+    std::string on;
 };
 
 std::shared_ptr<Backend> backendOf(const std::string& text) {
@@ -92,10 +95,33 @@ Calibration readFromTrace(const CalibrateOptions& options) {
     return calibrateFromTrace(trace, baseOf(options, trace.deviceName(gpu)), gpu);
 }
 
+void write(const CalibrateOptions& options, const DeviceProfile& profile) {
+    if (options.output.empty()) return;
+    writeFileAtomically(options.output, profileJson(profile));
+    printResult(fmt::format("\n{0}: the profile of {1}, for --device-map cuda:0=simulated:{0}\n",
+                            options.output, profile.name));
+}
+
+/// The same on another machine.
+ExitCode calibrateThere(const CalibrateOptions& options) {
+    if (!options.base.empty())
+        throw Error(ErrorCode::invalidArgument, "--base needs --from-trace, which --on cannot be used with");
+    if (stderrIsTerminal())
+        printMessage(fmt::format("measuring on {}; do not run other programs there meanwhile",
+                                 remoteHost(options.on)));
+    RemoteWatch watch;
+    const RemoteCalibration measured = calibrateRemotely(options.on, {}, options.device, true, watch);
+    printResult(measured.table);
+    write(options, measured.profile);
+    printMessage("measured on " + measured.host);
+    return ExitCode::fine;
+}
+
 ExitCode calibrate(const CalibrateOptions& options) {
     FileClaims claims;
     if (!options.trace.empty()) claims.read(options.trace, "--from-trace");
     if (!options.output.empty()) claims.write(options.output, "--output");
+    if (!options.on.empty()) return calibrateThere(options);
     const Calibration measured = options.trace.empty() ? measure(options) : readFromTrace(options);
     using enum TextTable::Align;
     TextTable table({left, right, right, right, right});
@@ -105,10 +131,7 @@ ExitCode calibrate(const CalibrateOptions& options) {
         table.add({row.what, row.size, formatMs(row.ns), row.figure, std::to_string(row.count)});
     printResult(table.toString());
     if (!options.trace.empty()) printResult(fmt::format("\n{}\n", printable(sourceText(measured.profile))));
-    if (options.output.empty()) return ExitCode::fine;
-    writeFileAtomically(options.output, profileJson(measured.profile));
-    printResult(fmt::format("\n{0}: the profile of {1}, for --device-map cuda:0=simulated:{0}\n",
-                            options.output, measured.profile.name));
+    write(options, measured.profile);
     return ExitCode::fine;
 }
 
@@ -124,10 +147,15 @@ void addCalibrateCommand(CLI::App& app, ExitCode& exit) {
         ->add_option("-o,--output", options->output,
                      "Profile to write, for --device-map cuda:0=simulated:FILE.json")
         ->type_name("FILE.json");
+    CLI::Option* there = command->add_option("--on", options->on,
+                                             "Measure a device of another machine, with the twb of that "
+                                             "machine");
+    there->type_name("ssh:HOST");
     command
         ->add_option("--from-trace", options->trace,
                      "Take the figures from a trace of torch.profiler instead of measuring this machine")
-        ->type_name("TRACE");
+        ->type_name("TRACE")
+        ->excludes(there);
     command
         ->add_option(
             "--base", options->base,

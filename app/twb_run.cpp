@@ -3,6 +3,7 @@
 #include "app/junit.h"
 #include "app/placement_options.h"
 #include "app/ranks.h"
+#include "app/remote_watch.h"
 #include "app/run_watch.h"
 #include "app/settings.h"
 #include "app/shared_options.h"
@@ -44,6 +45,7 @@ struct RunCommand {
     PlacementOptions placement;
     RankOptions ranks;
     std::string on;
+    int ranksThere = 1;
     std::string report;
     std::string trace;
     std::string events;
@@ -281,12 +283,13 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
         if (const Tensor* tensor = report.result.tensor(source))
             report.probes.push_back(probe(name, toHost(*tensor, devices)));
 
-    if (events) events->end(report.result, report.probes);
     std::optional<RankReport> rankReport;
     if (!ranks.isAlone() && watch.result().status == RunStatus::finished) {
         rankReport = reportRanks(*ranks.world(), paceOf(watch, *plan), *plan);
         report.ranks = &*rankReport;
     }
+    if (events)
+        events->end(report.result, report.probes, rankReport ? rankReport->ranks : std::vector<RankPace>());
     if (ranks.isFirst()) {
         if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
         if (!command.report.empty()) writeFileAtomically(command.report, toJson(report));
@@ -311,19 +314,6 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     const ExitCode code = exitCodeOf(report.result);
     return code == ExitCode::fine && !isWhole ? ExitCode::graphErrors : code;
 }
-
-/// Stops a run on another machine by Ctrl-C.
-class RemoteWatch final : public RemoteObserver {
-public:
-    RemoteWish wish(int waitMs) override {
-        return m_interrupts.wait(waitMs) == Interrupts::Event::interrupted ? RemoteWish::stop
-                                                                           : RemoteWish::goOn;
-    }
-    void remark(const std::string& sentence) override { printMessage(sentence); }
-
-private:
-    Interrupts m_interrupts;
-};
 
 /// The plug-ins beside a project are not copied to another machine.
 void requireNoProjectOps(const Graph& graph, const std::string& project) {
@@ -356,6 +346,7 @@ ExitCode runThere(const RunCommand& command) {
     RemoteRun remote{command.on, command.file, std::move(graph)};
     remote.report = command.report;
     remote.trace = command.trace;
+    remote.ranks = command.ranksThere;
     const auto add = [&](const char* flag, const std::string& value) {
         remote.arguments.emplace_back(flag);
         remote.arguments.push_back(value);
@@ -441,12 +432,18 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
         ->type_name("FILE");
     addJunit(*command, options->junit);
     command->add_flag("--quiet", options->quiet, "Print no table, progress or warnings");
+    CLI::Option* there = command->add_option(
+        "--on", options->on,
+        "Run on another machine: copy the project there, run it with the twb of that machine, "
+        "and fetch the "
+        "report; if the connection is lost, the same command continues");
+    there->type_name("ssh:HOST[:PATH]");
     command
-        ->add_option("--on", options->on,
-                     "Run on another machine: copy the project there, run it with the twb of that machine, "
-                     "and fetch the "
-                     "report; if the connection is lost, the same command continues")
-        ->type_name("ssh:HOST[:PATH]");
+        ->add_option("--ranks", options->ranksThere,
+                     "With --on: the number of processes that mpirun starts there; default: 1")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024))
+        ->needs(there);
     command->callback(
         [options, &exit] { exit = options->on.empty() ? runAndTell(*options) : runThere(*options); });
 }

@@ -1,5 +1,6 @@
 #include "widgets/run_bar.h"
 
+#include "formats/own_profiles.h"
 #include "widgets/icon.h"
 #include "widgets/labels.h"
 #include "widgets/text.h"
@@ -45,13 +46,17 @@ void addDeviceChoices(QMenu& menu, const Document& document, Device device,
         group->addAction(action);
         QObject::connect(action, &QAction::triggered, &menu, [choose, choice] { choose(choice); });
     };
-    for (const DeviceProfile& profile : document.profiles().all()) {
+    const auto addProfile = [&](const DeviceProfile& profile, const std::string& choice) {
         const QString name = QObject::tr("Simulated %1").arg(toQt(profile.name));
         const QString text =
             profile.link.empty() ? name : QStringLiteral("%1 · %2").arg(name, toQt(profile.link));
         add(text, document.devices().isSimulated(device) && present.endsWith(toQt(profile.name)),
-            {device, profile.id});
-    }
+            {device, choice});
+    };
+    for (const DeviceProfile& profile : document.profiles().all()) addProfile(profile, profile.id);
+    const auto kept = keptProfiles();
+    if (!kept.empty()) menu.addSeparator();
+    for (const auto& [path, profile] : kept) addProfile(profile, path.string());
     menu.addSeparator();
     add(QObject::tr("Real GPU (%1)").arg(toQt(device.toString())), !document.devices().isSimulated(device),
         {device, ""});

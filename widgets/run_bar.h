@@ -31,6 +31,8 @@ public:
     QSize minimumSizeHint() const override;
     std::int64_t iterations() const;
     void focusIterations();
+    /// Lists the hardware anew, after a profile was kept.
+    void refreshDevices();
 
 Q_SIGNALS:
     void runRequested();
@@ -50,7 +52,6 @@ protected:
 private:
     void setIcons();
     void refresh();
-    void refreshDevices();
     void refreshRun();
     void choosePolicy(Policy::Kind kind);
     void fit();

@@ -56,7 +56,8 @@ public:
     /// The figures stay. If the result has no states, all steps of a finished run are done, and those of
     /// another run have the states of their last records. Without a sentence, sentence() tells of the result
     /// as after a run of this program.
-    void endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes = {});
+    void endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes = {},
+                      std::vector<RankPace> ranks = {});
     bool isFollowing() const noexcept { return m_isFollowing; }
     /// Whether a run was announced by awaitRun() and its plan is not known yet.
     bool isAwaiting() const noexcept { return m_awaited.has_value(); }
@@ -74,7 +75,8 @@ public:
     /// Shows a trace of `twb run --trace` in place of the last run, with the tracks of all its ranks. The
     /// graph has the times of rank 0. Does nothing while a run is active.
     void show(RunTrace trace, const QString& file);
-    /// The pace of the ranks of the shown trace; empty for one of a single rank, and for a run.
+    /// The pace of the ranks of the shown trace, or of the last run on another machine. Empty for a single
+    /// rank.
     const std::vector<RankPace>& ranks() const noexcept { return m_ranks; }
     /// Shows the times of another program's profile in place of the last run, until the next run. Does
     /// nothing while a run is active.

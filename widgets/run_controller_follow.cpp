@@ -84,7 +84,8 @@ void RunController::addFollowed(std::span<const StepRecord> records, std::int64_
     Q_EMIT frame();
 }
 
-void RunController::endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes) {
+void RunController::endFollowing(RunResult result, const QString& sentence, std::vector<ProbeValue> probes,
+                                 std::vector<RankPace> ranks) {
     if (!m_isFollowing) return;
     if (m_awaited)
         return endUnstarted(result.status == RunStatus::failed ? Severity::error : Severity::note,
@@ -101,6 +102,7 @@ void RunController::endFollowing(RunResult result, const QString& sentence, std:
     showErrors(result);
     m_result = std::move(result);
     m_probes = std::move(probes);
+    if (!ranks.empty()) m_ranks = std::move(ranks); // a trace has set its own
     for (const ProbeValue& probe : m_probes)
         if (const Node* node = m_snapshot.findByName(probe.name); node && probe.elements == 1)
             m_state.nodes[node->id].value = compact(probe.value);

@@ -178,13 +178,14 @@ void RunThere::detach() {
                         tr("Left run %1 running on %2").arg(QString::number(m_runs.runNumber()), host));
 }
 
-void RunThere::start(const QString& on, const QString& program, std::int64_t iterations) {
+void RunThere::start(const QString& on, const QString& program, std::int64_t iterations, int ranks) {
     if (m_runs.isRunning() || !m_runs.mayStart()) return;
     auto shared = std::make_shared<Shared>();
     shared->run.on = on.toStdString();
     shared->run.program = program.toStdString();
     shared->host = toQt(remoteHost(shared->run.on));
     shared->run.hasEvents = true;
+    shared->run.ranks = ranks;
     shared->folder = snapshotOf(m_document, shared->run.file);
     shared->run.graph = m_document.graph();
     shared->run.results = m_document.folder().toStdString();
@@ -229,7 +230,7 @@ void RunThere::finish() {
             m_runs.say(
                 tr("Run %1 has ended, but %2 may still have its files: %3")
                     .arg(QString::number(m_runs.runNumber()), shared->host, messageOf(shared->error())));
-        return m_runs.endFollowing(*result, {}, shared->streamed().probes());
+        return m_runs.endFollowing(*result, {}, shared->streamed().probes(), shared->streamed().ranks());
     }
     // There is no result: the reason is an error of the connection, or what the program there said.
     RunResult result;

@@ -23,10 +23,11 @@ public:
     RunThere(Document& document, RunController& runs, QObject* parent = nullptr);
     ~RunThere() override;
 
-    /// `on`: "ssh:HOST" or "ssh:HOST:PATH". `program`: the `twb` on HOST; empty: as for `twb run --on`. Does
+    /// `on`: "ssh:HOST" or "ssh:HOST:PATH". `program`: the `twb` on HOST; empty: as for `twb run --on`.
+    /// `ranks`: processes there; the figures are those of rank 0, RunController::ranks() has all. Does
     /// nothing while a run is active; a graph that cannot run is refused as by RunController::run. Throws
     /// Error.
-    void start(const QString& on, const QString& program, std::int64_t iterations);
+    void start(const QString& on, const QString& program, std::int64_t iterations, int ranks = 1);
     bool isActive() const noexcept { return m_shared != nullptr; }
 
 Q_SIGNALS:

@@ -8,19 +8,22 @@
 #include <QFormLayout>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSpinBox>
 #include <QVBoxLayout>
 
 namespace twb {
 namespace {
 
 constexpr int kDialogWidth = 520;
+constexpr int kMostRanks = 1024;
 const QString kScheme = QStringLiteral("ssh:");
 
 } // namespace
 
 RunThereDialog::RunThereDialog(QWidget* parent)
-    : QDialog(parent), m_machine(new QComboBox), m_program(new QLineEdit),
-      m_buttons(new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel)) {
+    : QDialog(parent), m_machine(new QComboBox), m_program(new QLineEdit), m_ranks(new QSpinBox),
+      m_buttons(new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel)),
+      m_calibrate(m_buttons->addButton(tr("Calibrate"), QDialogButtonBox::ActionRole)) {
     setObjectName(QStringLiteral("runThere"));
     setWindowTitle(tr("Run on another machine"));
     m_machine->setObjectName(QStringLiteral("machine"));
@@ -34,18 +37,29 @@ RunThereDialog::RunThereDialog(QWidget* parent)
     m_program->setPlaceholderText(tr("twb, found by its PATH"));
     m_program->setText(settings::machineProgram());
 
+    m_ranks->setObjectName(QStringLiteral("ranks"));
+    m_ranks->setAccessibleName(tr("Ranks"));
+    m_ranks->setRange(1, kMostRanks);
+    m_ranks->setToolTip(tr("Sets the number of processes that mpirun starts on that machine. Each runs the "
+                           "graph."));
+
     auto* form = new QFormLayout;
     form->setHorizontalSpacing(12);
     form->setVerticalSpacing(8);
     form->addRow(tr("Machine"), m_machine);
     form->addRow(tr("twb on that machine"), m_program);
+    form->addRow(tr("Ranks"), m_ranks);
     QLabel* help = makeLabel(tr("Copies the project and its data there by ssh, runs it with the twb of that "
                                 "machine, and shows the "
                                 "times that are measured there. Both machines need the same version."),
                              TextRole::body, QStringLiteral("secondary"));
     help->setWordWrap(true);
     m_buttons->button(QDialogButtonBox::Ok)->setText(tr("Run"));
-    connect(m_buttons, &QDialogButtonBox::accepted, this, &RunThereDialog::choose);
+    m_calibrate->setObjectName(QStringLiteral("calibrate"));
+    m_calibrate->setToolTip(tr("Measures the first GPU of that machine, or its CPU if it has none, and keeps "
+                               "its profile for simulated GPUs."));
+    connect(m_buttons, &QDialogButtonBox::accepted, this, [this] { choose(Accepted); });
+    connect(m_calibrate, &QPushButton::clicked, this, [this] { choose(kCalibrate); });
     connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(m_machine, &QComboBox::editTextChanged, this, &RunThereDialog::refresh);
     auto* layout = new QVBoxLayout(this);
@@ -70,12 +84,17 @@ QString RunThereDialog::place() const { return kScheme + machine(); }
 
 QString RunThereDialog::program() const { return m_program->text().trimmed(); }
 
-void RunThereDialog::refresh() { m_buttons->button(QDialogButtonBox::Ok)->setEnabled(!machine().isEmpty()); }
+int RunThereDialog::ranks() const { return m_ranks->value(); }
 
-void RunThereDialog::choose() {
+void RunThereDialog::refresh() {
+    for (QPushButton* button : {m_buttons->button(QDialogButtonBox::Ok), m_calibrate})
+        button->setEnabled(!machine().isEmpty());
+}
+
+void RunThereDialog::choose(int result) {
     settings::rememberMachine(machine());
     settings::setMachineProgram(program());
-    accept();
+    done(result);
 }
 
 } // namespace twb

@@ -23,6 +23,7 @@ struct RemoteRun {
     /// The events of the run (profile/run_events.h) come back while it runs, in place of its output; ssh asks
     /// for no password.
     bool hasEvents = false;
+    int ranks = 1; ///< processes that `mpirun` starts there
 };
 
 /// What the user wants of a run on another machine.

@@ -97,6 +97,21 @@ nlohmann::ordered_json toJson(const std::vector<RankPace>& ranks) {
     return out;
 }
 
+std::vector<RankPace> pacesFrom(const nlohmann::json& ranks) {
+    std::vector<RankPace> out;
+    for (const auto& rank : ranks) {
+        RankPace pace;
+        pace.iterationNs = rank.at("iteration_ms").get<double>() * 1e6;
+        pace.iterations = rank.at("iterations");
+        pace.isModelled = rank.value("modelled", false);
+        pace.waitNs = rank.value("wait_ms", 0.0) * 1e6; // only where all ranks are measured
+        if (const auto& samples = rank.at("samples_per_s"); samples.is_number())
+            pace.samplesPerSecond = samples;
+        out.push_back(pace);
+    }
+    return out;
+}
+
 nlohmann::ordered_json toJson(const RankReport& report) {
     nlohmann::ordered_json calls = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < report.calls.size(); ++i) {

@@ -41,6 +41,8 @@ struct RankReport {
 RankReport reportRanks(World& world, RankPace own, const Plan& plan);
 /// "each" of "ranks", with the slowest rank marked.
 nlohmann::ordered_json toJson(const std::vector<RankPace>& ranks);
+/// The same, read again. Throws nlohmann::json::exception.
+std::vector<RankPace> pacesFrom(const nlohmann::json& ranks);
 /// "ranks" of report.schema.json and train.schema.json.
 nlohmann::ordered_json toJson(const RankReport& report);
 /// A table of the calls and one of the ranks, without a heading.

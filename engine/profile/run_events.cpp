@@ -157,7 +157,8 @@ void RunEventWriter::write(std::string_view line) {
     }
 }
 
-void RunEventWriter::end(const RunResult& result, const std::vector<ProbeValue>& probes) {
+void RunEventWriter::end(const RunResult& result, const std::vector<ProbeValue>& probes,
+                         const std::vector<RankPace>& ranks) {
     {
         const std::lock_guard lock(m_mutex);
         m_isEnding = true;
@@ -183,7 +184,8 @@ void RunEventWriter::end(const RunResult& result, const std::vector<ProbeValue>&
                   {"states", std::move(states)},
                   {"errors", std::move(errors)},
                   {"memory", std::move(memory)},
-                  {"probes", std::move(shown)}}));
+                  {"probes", std::move(shown)},
+                  {"ranks", toJson(ranks)}}));
     if (m_error != 0)
         throw Error(ErrorCode::io,
                     fmt::format("cannot write {}: {}", m_path.string(), std::strerror(m_error)));
@@ -242,6 +244,7 @@ void StreamedRun::read(std::string_view line) {
                 result.memory.emplace_back(
                     *device, MemoryStats{memory.at(1), memory.at(2), memory.at(3), memory.at(4)});
         for (const Json& probe : json.at("probes")) m_probes.push_back(probeFrom(probe));
+        m_ranks = pacesFrom(json.at("ranks"));
         m_result = std::move(result);
     } catch (const nlohmann::json::exception& error) {
         explain(error.what());

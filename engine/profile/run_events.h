@@ -1,6 +1,7 @@
 #pragma once
 
 #include "profile/plan_text.h"
+#include "profile/rank_report.h"
 #include "profile/report.h"
 #include "runtime/executor.h"
 #include "runtime/plan.h"
@@ -38,8 +39,10 @@ public:
 
     void add(std::span<const StepRecord> records);
     void progress(std::int64_t done);
-    /// The last event. If the file could not be written, throws Error(io).
-    void end(const RunResult& result, const std::vector<ProbeValue>& probes);
+    /// The last event. `ranks`: their pace, of a run on several ranks. If the file could not be written,
+    /// throws Error(io).
+    void end(const RunResult& result, const std::vector<ProbeValue>& probes,
+             const std::vector<RankPace>& ranks = {});
 
 private:
     void work();
@@ -74,6 +77,7 @@ public:
     std::uint64_t leftOut() const noexcept { return m_leftOut; }
     const std::optional<RunResult>& result() const noexcept { return m_result; }
     const std::vector<ProbeValue>& probes() const noexcept { return m_probes; }
+    const std::vector<RankPace>& ranks() const noexcept { return m_ranks; } ///< empty for a single rank
     /// The records since the last call.
     std::vector<StepRecord> takeRecords();
 
@@ -86,6 +90,7 @@ private:
     std::uint64_t m_leftOut = 0;
     std::optional<RunResult> m_result;
     std::vector<ProbeValue> m_probes;
+    std::vector<RankPace> m_ranks;
 };
 
 } // namespace twb

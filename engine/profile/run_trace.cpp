@@ -150,16 +150,7 @@ private:
 
     void addRanks(const TraceEvent& event) {
         try {
-            for (const auto& rank : nlohmann::json::parse(event.argument("ranks"))) {
-                RankPace pace;
-                pace.iterationNs = rank.at("iteration_ms").get<double>() * 1e6;
-                pace.iterations = rank.at("iterations");
-                pace.isModelled = rank.value("modelled", false);
-                pace.waitNs = rank.value("wait_ms", 0.0) * 1e6; // only where all ranks are measured
-                if (const auto& samples = rank.at("samples_per_s"); samples.is_number())
-                    pace.samplesPerSecond = samples;
-                m_out.ranks.push_back(pace);
-            }
+            m_out.ranks = pacesFrom(nlohmann::json::parse(event.argument("ranks")));
         } catch (const nlohmann::json::exception& error) {
             refuse(event, error.what());
         }

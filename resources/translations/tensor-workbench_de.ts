@@ -5369,6 +5369,22 @@ Update / Gewicht %6</translation>
         <source>Cannot run on %1</source>
         <translation>Ausführen auf %1 nicht möglich</translation>
     </message>
+    <message>
+        <source>Cannot calibrate the machine</source>
+        <translation>Rechner kann nicht kalibriert werden</translation>
+    </message>
+    <message>
+        <source>Measuring %1…</source>
+        <translation>%1 wird gemessen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Calibration of %1 cancelled</source>
+        <translation>Kalibrierung von %1 abgebrochen</translation>
+    </message>
+    <message>
+        <source>Profile kept: %1. The hardware menus of GPUs offer it.</source>
+        <translation>Profil gespeichert: %1. Die Hardware-Menüs der GPUs bieten es an.</translation>
+    </message>
 </context>
 <context>
     <name>twb::RunThereDialog</name>
@@ -5399,6 +5415,22 @@ Update / Gewicht %6</translation>
     <message>
         <source>twb on that machine</source>
         <translation>twb auf diesem Rechner</translation>
+    </message>
+    <message>
+        <source>Calibrate</source>
+        <translation>Kalibrieren</translation>
+    </message>
+    <message>
+        <source>Ranks</source>
+        <translation>Ränge</translation>
+    </message>
+    <message>
+        <source>Sets the number of processes that mpirun starts on that machine. Each runs the graph.</source>
+        <translation>Legt fest, wie viele Prozesse mpirun auf diesem Rechner startet. Jeder führt den Graphen aus.</translation>
+    </message>
+    <message>
+        <source>Measures the first GPU of that machine, or its CPU if it has none, and keeps its profile for simulated GPUs.</source>
+        <translation>Misst die erste GPU dieses Rechners, oder ohne GPU seine CPU, und speichert ihr Profil für simulierte GPUs.</translation>
     </message>
 </context>
 <context>
@@ -5905,8 +5937,8 @@ Update / Gewicht %6</translation>
         <translation>Ränge mit einem simulierten Gerät haben modellierte Zeiten, die sich nicht mit gemessenen vergleichen lassen. Samples: Zeilen, die der Rang selbst berechnet.</translation>
     </message>
     <message>
-        <source>Lists the pace of each rank of a trace, and marks the slowest one.</source>
-        <translation>Listet das Tempo jedes Rangs eines Traces auf und markiert den langsamsten.</translation>
+        <source>Lists the pace of each rank of a trace, or of a run on another machine, and marks the slowest one.</source>
+        <translation>Listet das Tempo jedes Rangs eines Traces oder eines Laufs auf einem anderen Rechner auf und markiert den langsamsten.</translation>
     </message>
 </context>
 <context>

@@ -1,6 +1,7 @@
 #include "app/program.h"
 #include "formats/npz.h"
 #include "formats/tensor_archive.h"
+#include "profile/run_trace.h"
 #include "support/remote_host.h"
 #include "support/test_main.h"
 
@@ -57,6 +58,55 @@ private Q_SLOTS:
         qputenv("TWB_SSH", m_host->command().toUtf8());
         qputenv("TWB_REMOTE_PROGRAM", Program::path().toUtf8());
         m_on = "ssh:there:" + m_host->folder();
+    }
+
+    void severalRanksThereReportTheirPace() {
+        if (QStandardPaths::findExecutable("mpirun").isEmpty()) QSKIP("no mpirun");
+        const Program twb;
+        GraphMaker maker;
+        const NodeId x = maker.node("Full", "x", "cpu", {{"shape", Integers{4}}, {"value", 1.5}});
+        maker.node("Probe", "seen", "cpu", {}, {maker.node("AllReduce", "sum", "cpu", {}, {x})});
+        twb.save("g.twb", maker);
+        const Ended ended = twb.run({"run", "g.twb", "--on", m_on, "--ranks", "2", "--iterations", "3",
+                                     "--report", "r.json", "--trace", "t.json"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        const auto report = twb.json("r.json");
+        QCOMPARE(report.at("host"), "there");
+        QCOMPARE(report.at("ranks").at("each").size(), 2U);
+        QCOMPARE(report.at("probes").at(0).at("mean"), 3.0);
+        QCOMPARE(readRunTrace(twb.fsPath("t.json")).ranks.size(), 2U);
+        QCOMPARE(m_host->runs(), QStringList());
+        QCOMPARE(twb.run({"run", "g.twb", "--ranks", "2"}).exit, 2);
+    }
+
+    void aDeviceThereIsMeasured() {
+        const Program twb;
+        const Ended ended = twb.run({"calibrate", "--on", m_on, "--device", "cpu", "-o", "there.json"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY(ended.err.contains("measured on there"));
+        QVERIFY2(ended.out.startsWith("what ") && ended.out.contains("link, pinned") &&
+                     ended.out.endsWith("cuda:0=simulated:there.json\n") &&
+                     ended.out.count("profile of") == 1,
+                 qPrintable(ended.out));
+        const auto profile = twb.json("there.json");
+        QVERIFY(QString::fromStdString(profile.at("name")).endsWith(" (there)"));
+        QVERIFY(QString::fromStdString(profile.at("id")).endsWith("-on-there-measured"));
+        const QString measured = "measured by twb calibrate on there on ";
+        QVERIFY(QString::fromStdString(profile.at("source")).startsWith(measured));
+        QVERIFY(QString::fromStdString(profile.at("sources").at("launch_us")).startsWith(measured));
+        // A run can simulate it.
+        twb.save("g.twb", crossingGraph());
+        const Ended run =
+            twb.run({"run", "g.twb", "--device-map", "cuda:0=simulated:there.json", "--report", "r.json"});
+        QVERIFY2(run.exit == 0 && run.out.contains("(there)"), qPrintable(run.out));
+        // Nothing is left there, and what is missing is named.
+        QCOMPARE(m_host->processes().size(), std::size_t(0));
+        const Ended gpu = twb.run({"calibrate", "--on", m_on, "--device", "cuda:0"});
+        QCOMPARE(gpu.exit, 5);
+        QVERIFY2(gpu.err.contains("there: --device cuda:0 cannot be measured: "), qPrintable(gpu.err));
+        QCOMPARE(twb.run({"calibrate", "--on", "there"}).exit, 2);
+        QCOMPARE(twb.run({"calibrate", "--on", m_on, "--base", "l4"}).exit, 2);
+        QCOMPARE(twb.run({"calibrate", "--on", "ssh:nobody"}).exit, 5);
     }
 
     void aRunThereGivesItsReportHere_data() {

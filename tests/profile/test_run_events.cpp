@@ -81,7 +81,7 @@ private Q_SLOTS:
             RunEventWriter writer(path.toStdString(), *plan, 2);
             writer.add(records);
             writer.progress(2);
-            writer.end(result, {probe});
+            writer.end(result, {probe}, {{5000, 3, 20, 2000}, {4000, 3, 0, 0}});
         }
         StreamedRun read;
         QVERIFY(!read.plan());
@@ -98,6 +98,10 @@ private Q_SLOTS:
         QCOMPARE(read.result()->memory.front().second.peak, std::size_t(2));
         QVERIFY(std::isnan(read.probes().front().value));
         QCOMPARE(read.probes().front().minimum, -HUGE_VAL);
+        QCOMPARE(read.ranks().size(), std::size_t(2));
+        QCOMPARE(read.ranks()[0].waitNs, 2000.0);
+        QCOMPARE(read.ranks()[0].samplesPerSecond, 20.0);
+        QCOMPARE(RankReport::slowestOf(read.ranks()), 1);
         // A described device runs nothing, and says so.
         QCOMPARE(refusal([&] { read.plan()->devices.at(Device::cuda(0)).createStream(QueueKind::compute); }),
                  QStringLiteral("cuda:0 (simulated Test GPU) is on another machine"));

@@ -78,13 +78,13 @@ public:
             if (!make.waitForFinished() || make.exitCode() != 0) return;
         }
         const int port = freePort();
-        write(
-            QStringLiteral("sshd_config"),
-            QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
-                           "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
-                           "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n")
-                .arg(port)
-                .arg(file(QStringLiteral("host")), file(QStringLiteral("user.pub"))));
+        write(QStringLiteral("sshd_config"),
+              QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
+                             "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+                             "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n"
+                             "SetEnv OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n")
+                  .arg(port)
+                  .arg(file(QStringLiteral("host")), file(QStringLiteral("user.pub"))));
         write(QStringLiteral("ssh_config"),
               QStringLiteral("Host there\n  HostName 127.0.0.1\n  Port %1\n  IdentityFile %2\n"
                              "  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile %3\n"

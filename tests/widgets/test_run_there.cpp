@@ -16,6 +16,7 @@
 #include <QMenu>
 #include <QScopeGuard>
 #include <QSpinBox>
+#include <QTableWidget>
 
 #include <algorithm>
 
@@ -113,6 +114,22 @@ private:
         window.canvas().setFocus();
         QTest::keyClick(&window.canvas(), Qt::Key_F5, Qt::AltModifier);
         QVERIFY(answer.answered());
+    }
+    /// Presses Alt+F5, then Calibrate.
+    static void calibrate(MainWindow& window, const QString& machine, const QString& program) {
+        QTimer presser;
+        connect(&presser, &QTimer::timeout, &window, [&] {
+            auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
+            if (!dialog || dialog->objectName() != QLatin1String("runThere")) return;
+            presser.stop();
+            fillIn(*dialog, machine, program);
+            QTest::mouseClick(find<QPushButton>(*dialog, "calibrate"), Qt::LeftButton);
+        });
+        presser.start(5);
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        window.canvas().setFocus();
+        QTest::keyClick(&window.canvas(), Qt::Key_F5, Qt::AltModifier);
     }
     void start(MainWindow& window, int iterations) const { start(window, m_host->place(), iterations); }
     static QString status(MainWindow& window) { return find<QLabel>(window, "status")->text(); }
@@ -339,6 +356,91 @@ private Q_SLOTS:
         const QString exit =
             m_host->folder() + QLatin1Char('/') + m_host->runs().first() + QStringLiteral("/exit");
         QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(exit), 60'000);
+    }
+
+    void thePaceOfSeveralRanksIsListed() {
+        if (QStandardPaths::findExecutable(QStringLiteral("mpirun")).isEmpty()) QSKIP("no mpirun");
+        for (const char* allow : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
+            qputenv(allow, "1");
+        QVERIFY(use(false));
+        GraphMaker maker;
+        const NodeId x =
+            maker.node("Full", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}, {"value", 1.5}});
+        maker.node("Probe", "seen", "cpu", {}, {maker.node("AllReduce", "sum", "cpu", {}, {x})});
+        const auto window = windowWith(maker);
+        {
+            find<QSpinBox>(*window, "iterations")->setValue(20);
+            DialogAnswer answer("runThere", QDialogButtonBox::Ok, [&](QDialog& dialog) {
+                fillIn(dialog, m_host->place(), Program::path());
+                find<QSpinBox>(dialog, "ranks")->setValue(2);
+            });
+            QTest::keyClick(&window->canvas(), Qt::Key_F5, Qt::AltModifier);
+            QVERIFY(answer.answered());
+        }
+        QVERIFY(waitForRun(*window));
+        const RunController& runs = window->runs();
+        QVERIFY2(runs.result()->status == RunStatus::finished, qPrintable(runs.sentence()));
+        QCOMPARE(runs.ranks().size(), std::size_t(2));
+        QStringList marks;
+        DialogAnswer review("review", QDialogButtonBox::Close, [&](QDialog& dialog) {
+            const auto& table = *find<QTableWidget>(dialog, "reviewTable");
+            for (int row = 0; row < table.rowCount(); ++row)
+                marks << table.item(row, table.columnCount() - 1)->text();
+        });
+        window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(window.get()));
+        window->canvas().setFocus();
+        QTest::keyClick(&window->canvas(), Qt::Key_R,
+                        Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(review.answered());
+        QCOMPARE(marks.size(), 2);
+        QCOMPARE(marks.count(QStringLiteral("slowest")), 1);
+        // A run here has one rank again.
+        window->runs().run(1);
+        QVERIFY(waitForRun(*window));
+        QVERIFY(runs.ranks().empty());
+    }
+
+    /// A program there that stands in for `twb calibrate` with the profile of a T4.
+    void aProfileOfTheMachineIsKeptAndOffered() {
+        QVERIFY(use(false));
+        const QTemporaryDir folder;
+        const QString program = folder.filePath(QStringLiteral("twb"));
+        QFile script(program);
+        QVERIFY(script.open(QIODevice::WriteOnly));
+        script.write(QStringLiteral("#!/bin/sh\n[ \"$1\" = --version ] && exec %1 --version\n"
+                                    "[ \"$*\" = 'calibrate --device auto -o profile.json' ] || exit 2\n"
+                                    "cp %2 profile.json\necho a table\n")
+                         .arg(Program::path(), sourcePath("resources/devices/t4.json"))
+                         .toUtf8());
+        script.close();
+        script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        const QByteArray before = qgetenv("XDG_DATA_HOME");
+        const auto restore = qScopeGuard(
+            [&] { before.isNull() ? qunsetenv("XDG_DATA_HOME") : qputenv("XDG_DATA_HOME", before); });
+        qputenv("XDG_DATA_HOME", folder.path().toUtf8());
+        const auto window = windowWith(crossingGraph());
+        calibrate(*window, m_host->place(), program);
+        QVERIFY2(status(*window).contains(QStringLiteral("Profile kept: NVIDIA T4 (there)")),
+                 qPrintable(status(*window)));
+        QVERIFY(QFile::exists(
+            folder.filePath(QStringLiteral("tensor-workbench/devices/nvidia-t4-on-there-measured.json"))));
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete); // the button of before
+        auto* button = find<QPushButton>(*window, "device.cuda:0");
+        QAction* offered = nullptr;
+        for (QAction* choice : button->menu()->actions())
+            if (choice->text().startsWith(QStringLiteral("Simulated NVIDIA T4 (there) · "))) offered = choice;
+        QVERIFY(offered && !offered->isChecked());
+        offered->trigger();
+        QCOMPARE(window->document().devices().find(Device::cuda(0))->info().name,
+                 std::string("simulated NVIDIA T4 (there)"));
+        // A machine that is not reached leaves no profile.
+        BoxAnswer box(QMessageBox::Ok);
+        calibrate(*window, QStringLiteral("nobody"), program);
+        QTRY_VERIFY(box.answered());
+        QCOMPARE(box.text(), QStringLiteral("Cannot calibrate the machine"));
+        QVERIFY2(box.detail().contains(QStringLiteral("cannot reach nobody by ssh")),
+                 qPrintable(box.detail()));
     }
 
     void whatIsMissingIsNamed_data() {

@@ -12,7 +12,7 @@ namespace twb {
 class GraphEditor;
 class RunBar;
 
-/// The menu entry that runs the graph on another machine.
+/// The menu entry that runs the graph on another machine, or measures that machine.
 class RunThereActions : public QObject {
     Q_OBJECT
 
@@ -25,6 +25,7 @@ public:
 
 private:
     void choose();
+    void calibrate(const QString& place, const QString& program);
 
     RunController& m_runs;
     RunBar& m_bar;

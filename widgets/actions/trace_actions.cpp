@@ -30,7 +30,9 @@ void TraceActions::fill(QMenu& menu) {
         tr("Shows a trace of twb run --trace in the timeline, with a track for each stream of each rank."));
     m_ranks = addAction(menu, tr("Ran&ks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")),
                         [this] { showRanks(); });
-    m_ranks->setToolTip(tr("Lists the pace of each rank of a trace, and marks the slowest one."));
+    m_ranks->setToolTip(
+        tr("Lists the pace of each rank of a trace, or of a run on another machine, and marks the slowest "
+           "one."));
     const auto refresh = [this] {
         for (QAction* action : {m_open, m_ranks}) action->setEnabled(!m_runs.isRunning());
     };
