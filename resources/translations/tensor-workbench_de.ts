@@ -363,8 +363,12 @@
         <translation>Durchsatz</translation>
     </message>
     <message>
-        <source>Communication: time of the calls over all ranks, of an iteration in a long run. Hidden: the share of it during which some step computes. Throughput: batches in the same time, compared with one rank. The times are modelled %1. Links: %2.</source>
-        <translation>Kommunikation: Zeit der Aufrufe über alle Ränge, für eine Iteration in einem langen Lauf. Verdeckt: der Anteil davon, während dessen ein Schritt rechnet. Durchsatz: Batches in der gleichen Zeit, verglichen mit einem Rang. Die Zeiten sind modelliert %1. Verbindungen: %2.</translation>
+        <source>waiting</source>
+        <translation>Warten</translation>
+    </message>
+    <message>
+        <source>Communication: time of the calls over all ranks, of an iteration in a long run. Hidden: the share of it during which some step computes. Waiting: the rest of it, in which the ranks compute nothing; it is the same for all. Throughput: batches in the same time, compared with one rank. The times are modelled %1. Links: %2.</source>
+        <translation>Kommunikation: Zeit der Aufrufe über alle Ränge je Iteration in einem langen Lauf. Verdeckt: der Anteil davon, in dem ein Schritt rechnet. Warten: der Rest davon, in dem die Ränge nichts rechnen; er ist bei allen gleich. Durchsatz: Batches in derselben Zeit, verglichen mit einem Rang. Die Zeiten sind modelliert %1. Verbindungen: %2.</translation>
     </message>
 </context>
 <context>

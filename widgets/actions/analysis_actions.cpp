@@ -252,6 +252,7 @@ void AnalysisActions::showRanks() {
                 {name, ms(p.iterationNs), isAlone ? QStringLiteral("–") : ms(p.communicationNs),
                  isAlone || p.communicationNs <= 0 ? QStringLiteral("–")
                                                    : percentage(100 * p.hiddenNs / p.communicationNs),
+                 isAlone ? QStringLiteral("–") : ms(std::max(p.communicationNs - p.hiddenNs, 0.0)),
                  p.iterationNs > 0
                      ? QStringLiteral("%1 ×").arg(fixed(ranks * alone.iterationNs / p.iterationNs, 2))
                      : QString()});
@@ -280,11 +281,12 @@ void AnalysisActions::showRanks() {
         content.sentence =
             tr("Simulated ranks: predicted time of an iteration if each rank has the hardware of "
                "this graph and computes a batch of its own. Nothing is measured.");
-        content.columns = {tr("simulated world"), tr("iteration"), tr("communication"), tr("hidden"),
-                           tr("throughput")};
+        content.columns = {tr("simulated world"), tr("iteration"), tr("communication"),
+                           tr("hidden"),          tr("waiting"),   tr("throughput")};
         content.remark =
             tr("Communication: time of the calls over all ranks, of an iteration in a long run. Hidden: "
-               "the share of it during which some step computes. Throughput: batches in the same time, "
+               "the share of it during which some step computes. Waiting: the rest of it, in which the "
+               "ranks compute nothing; it is the same for all. Throughput: batches in the same time, "
                "compared with one rank. The times are modelled %1. Links: %2.")
                 .arg(toQt(alone.sources), sources.join(QStringLiteral("; ")));
         ReviewDialog(content, &m_window).exec();
