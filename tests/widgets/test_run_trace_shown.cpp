@@ -144,6 +144,47 @@ private Q_SLOTS:
                                     QStringLiteral("rank 1|0.005 ms|0.005 ms|0 ms|20|slowest")}));
     }
 
+    /// As of `twb train --trace`: the steps, and a validation by a plan of its own.
+    void theCardsHaveTheTimesOfTheFirstPlan() {
+        GraphMaker maker;
+        const NodeId x = maker.node("Full", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
+        const NodeId work = maker.node("Neg", "work", "cpu", {}, {x});
+        maker.node("Probe", "seen", "cpu", {}, {work});
+        const DeviceMap devices;
+        const auto steps = compile(maker.graph(), analyze(maker.graph(), devices, Policy::strict, nullptr),
+                                   devices, nullptr, {.fuse = false});
+        const auto validation = std::make_shared<Plan>(*steps);
+        for (Step& step : validation->steps) step.predictedNs += 1; // another plan
+        TraceRecorder recorder(steps);
+        for (std::int64_t run = 0; run < 3; ++run) {
+            const bool isStep = run != 1;
+            recorder.nextRun(isStep ? steps : validation, isStep ? "batch" : "validation", run * 10'000);
+            for (const Step& step : steps->steps)
+                if (step.node == work)
+                    recorder.add(std::vector{
+                        StepRecord{step.index, 0, StepState::done, 0, isStep ? 1000 : 7000, {}, 0}});
+        }
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("t.json"));
+        std::ostringstream text;
+        recorder.write(text);
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(QByteArray::fromStdString(text.str()));
+        file.close();
+        WindowHand hand(maker.graph());
+        FileAnswer answer(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(answer.answered());
+        RunController& runs = hand.window->runs();
+        QCOMPARE(find<QLabel>(*hand.window, "status")->text(), QStringLiteral("Trace t.json: 3 iterations"));
+        QVERIFY(!runs.state().stale);
+        QCOMPARE(runs.state().nodes.at(work).ns, 1000.0);
+        const auto& timeline = *hand.window->findChild<TimelinePanel*>();
+        QCOMPARE(timeline.model().streams().size(), std::size_t(1));
+        QCOMPARE(timeline.model().records().size(), std::size_t(3));
+    }
+
     void aTraceOfAnotherGraphIsOutOfDate() {
         const Job job;
         const QTemporaryDir folder;
