@@ -63,6 +63,39 @@ public:
         return x;
     }
 
+    /// The derivative at x, where the result is y.
+    TWB_HOST_DEVICE double slope(double x, double y) const noexcept {
+        switch (m_kind) {
+        case Kind::relu:
+            return x > 0 ? 1 : 0;
+        case Kind::tanh:
+            return 1 - y * y;
+        case Kind::sigmoid:
+            return y * (1 - y);
+        case Kind::affine:
+            return m_alpha;
+        case Kind::leakyRelu:
+            return x >= 0 ? 1 : m_alpha;
+        case Kind::thresholdedRelu:
+            return x > m_alpha ? 1 : 0;
+        case Kind::scaledTanh: {
+            const double t = std::tanh(m_beta * x);
+            return m_alpha * m_beta * (1 - t * t);
+        }
+        case Kind::hardSigmoid: {
+            const double line = m_alpha * x + m_beta;
+            return 0 < line && line < 1 ? m_alpha : 0;
+        }
+        case Kind::elu:
+            return x >= 0 ? 1 : m_alpha * std::exp(x);
+        case Kind::softsign:
+            return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
+        case Kind::softplus:
+            return 1 / (1 + std::exp(-x));
+        }
+        return 1;
+    }
+
 private:
     friend std::vector<RecurrentActivation> recurrentActivations(const std::vector<std::string>&,
                                                                  const std::vector<double>&,

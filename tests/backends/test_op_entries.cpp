@@ -22,6 +22,7 @@ const std::set<std::string> kWithoutPyTorch{
     "Batches",          "ConvWeightGrad",    "LearningRate",
     "LionUpdate",       "RMSpropUpdate",     "Record",
     "SGDUpdate",        "ScaleUpdate",       "SoftmaxCrossEntropyGrad",
+    "RNNGrad",          "GRUGrad",           "LSTMGrad",
     "StepUpdate",       "Bernoulli",         "DeformConv",
     "Imputer",          "LabelEncoder",      "LinearClassifier",
     "LinearRegressor",  "MaxRoiPool",        "MelWeightMatrix",

@@ -162,7 +162,9 @@ Case recurrent(Dice& dice, const Op& op, DType dtype) {
     static const char* const ways[] = {"forward", "reverse", "bidirectional"};
     const std::string way = oneOf(dice, ways);
     const std::int64_t directions = way == "bidirectional" ? 2 : 1;
-    const std::int64_t gates = op.name == "LSTM" ? 4 : op.name == "GRU" ? 3 : 1;
+    const bool isLstm = op.name.starts_with("LSTM");
+    const bool isGru = op.name.starts_with("GRU");
+    const std::int64_t gates = isLstm ? 4 : isGru ? 3 : 1;
     const std::int64_t length = dice.integer(0, 3);
     const std::int64_t batch = dice.integer(1, 3);
     const std::int64_t input = dice.integer(1, 3);
@@ -173,8 +175,8 @@ Case recurrent(Dice& dice, const Op& op, DType dtype) {
               wide(dice, dtype, Shape{directions, gates * hidden, input}),
               wide(dice, dtype, Shape{directions, gates * hidden, hidden})}};
     if (dice.one(3)) out.attributes.set("clip", 0.5);
-    if (op.name == "GRU") out.attributes.set("linear_before_reset", dice.one(2));
-    if (op.name == "LSTM") out.attributes.set("input_forget", dice.one(2));
+    if (isGru) out.attributes.set("linear_before_reset", dice.one(2));
+    if (isLstm) out.attributes.set("input_forget", dice.one(2));
     if (dice.one(3)) return out;
     const Shape state = batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
     out.inputs.push_back(wide(dice, dtype, Shape{directions, 2 * gates * hidden}));
@@ -183,9 +185,30 @@ Case recurrent(Dice& dice, const Op& op, DType dtype) {
         dice.tensor(DType::i32, Shape{batch}, 0, static_cast<double>(length + (dice.one(8) ? 1 : 0))),
         dice.layout()));
     out.inputs.push_back(wide(dice, dtype, state));
-    if (op.name != "LSTM" || dice.one(2)) return out;
+    if (!isLstm || dice.one(2)) return out;
     out.inputs.push_back(wide(dice, dtype, state));
     out.inputs.push_back(wide(dice, dtype, Shape{directions, 3 * hidden}));
+    return out;
+}
+
+/// The operands of the layer, then the gradients of its outputs, some of which are missing.
+Case recurrentGrad(Dice& dice, const Op& op, DType dtype) {
+    Case out = recurrent(dice, op, dtype);
+    const bool isLstm = op.name == "LSTMGrad";
+    const bool batchFirst = out.attributes.integer("layout") == 1;
+    const Shape x = out.inputs[0].shape();
+    const std::int64_t length = x[batchFirst ? 1 : 0];
+    const std::int64_t batch = x[batchFirst ? 0 : 1];
+    const std::int64_t directions = out.inputs[2].shape()[0];
+    const std::int64_t hidden = out.inputs[2].shape()[2];
+    const Shape state = batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
+    out.inputs.resize(isLstm ? 8 : 6);
+    out.inputs.push_back(dice.one(4) ? Tensor()
+                                     : wide(dice, dtype,
+                                            batchFirst ? Shape{batch, length, directions, hidden}
+                                                       : Shape{length, directions, batch, hidden}));
+    for (int i = 0; i < (isLstm ? 2 : 1); ++i)
+        out.inputs.push_back(dice.one(3) ? Tensor() : wide(dice, dtype, state));
     return out;
 }
 
@@ -369,9 +392,11 @@ const CaseMakers& modelCases() {
         {"Einsum", einsum},
         {"FeatureVectorizer", featureVectorizer},
         {"GRU", recurrent},
+        {"GRUGrad", recurrentGrad},
         {"GridSample", gridSample},
         {"Imputer", features},
         {"LSTM", recurrent},
+        {"LSTMGrad", recurrentGrad},
         {"LabelEncoder", labelEncoder},
         {"LinearClassifier", linearModel},
         {"LinearRegressor", linearModel},
@@ -385,6 +410,7 @@ const CaseMakers& modelCases() {
         {"OneHotEncoder", oneHotEncoder},
         {"QLinearConv", qLinearConv},
         {"RNN", recurrent},
+        {"RNNGrad", recurrentGrad},
         {"RoiAlign", roiAlign},
         {"STFT", stft},
         {"Scaler", features},

@@ -2,6 +2,8 @@
 #include "support/test_main.h"
 #include "training/backward.h"
 
+#include <algorithm>
+
 using namespace twb;
 using namespace twb::test;
 
@@ -127,13 +129,48 @@ private Q_SLOTS:
         const NodeId loss = layer.g.node("ReduceSum", "sum", "cpu", {{"keepdims", false}}, {node});
         return layer.refusal(loss, {inputs[0]});
     }
-    void aGradientThatWouldNeedTooManyNodesIsRefused() {
+    /// The loss is the sum of the first output, and W the parameter.
+    static std::vector<std::string> backwardOf(const char* op, const std::vector<Shape>& inputs) {
+        Layer layer;
+        std::vector<NodeId> from;
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            from.push_back(inputs[i].rank() == 0
+                               ? NodeId::none
+                               : layer.g.node(i == 1 ? "RandomNormal" : "Input", "x" + std::to_string(i),
+                                              "cpu", {{"shape", inputs[i].dims()}}));
+        const NodeId node = layer.g.node(op, "node", "cpu", {}, from);
+        const NodeId loss = layer.g.node("ReduceSum", "sum", "cpu", {{"keepdims", false}}, {node});
+        std::vector<std::string> ops;
+        const Layer::Backward made = layer.backward(loss, {from[1]});
+        for (const Node& each : made.graph.nodes())
+            if (each.forward != NodeId::none) ops.push_back(each.op);
+        return ops;
+    }
+    void theGradientOfARecurrentOpIsOneNode() {
         const auto lstm = [](std::int64_t length) {
-            return refusalOf("LSTM", {}, {length, 1, 2}, {{1, 8, 2}, {1, 8, 2}});
+            return backwardOf("LSTM", {{length, 1, 2}, {1, 8, 2}, {1, 8, 2}});
         };
-        QCOMPARE(lstm(100), QString());
-        QCOMPARE(lstm(2000), QStringLiteral("cannot differentiate LSTM \"node\": it unrolls 1 to 512 steps, "
-                                            "but the sequence has 2000; cut the sequence into shorter ones"));
+        const std::vector<std::string> ops = lstm(3);
+        QCOMPARE(std::ranges::count(ops, "LSTMGrad"), 1);
+        QVERIFY(ops.size() < 8);
+        QCOMPARE(lstm(5000), ops);
+        QCOMPARE(lstm(0), ops);
+    }
+    void aGradientThatWouldNeedTooManyNodesIsRefused() {
+        const auto lstmGrad = [](std::int64_t length) {
+            try {
+                backwardOf("LSTMGrad",
+                           {{length, 1, 2}, {1, 8, 2}, {1, 8, 2}, {}, {}, {}, {}, {}, {length, 1, 1, 2}});
+            } catch (const Error& e) {
+                return QString::fromStdString(e.what());
+            }
+            return QString();
+        };
+        QCOMPARE(lstmGrad(100), QString());
+        QCOMPARE(
+            lstmGrad(2000),
+            QStringLiteral("cannot differentiate LSTMGrad \"node\": its gradient unrolls 1 to 512 steps, "
+                           "but the sequence has 2000; cut the sequence into shorter ones"));
         QCOMPARE(
             refusalOf("Det", {}, {33, 33}, {}),
             QStringLiteral("cannot differentiate Det \"node\": the matrices have 33 rows, but the gradient "

@@ -1,0 +1,286 @@
+#pragma once
+
+#include "backends/cpu/convolution.h"
+#include "backends/cpu/dense_input.h"
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/vector_math.h"
+#include "ops/recurrent_cells.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace twb {
+
+// RNN, GRU and LSTM on the host: all units of a sequence at a time, with vector mathematics.
+
+/// The products with the weights W and R of one direction, which are packed once. Null: BLAS is used.
+struct PassProducts {
+    std::unique_ptr<NativeConvolution> w, r;
+};
+
+/// to[i] += from[i]
+template <class T> void addTo(T* to, const T* from, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+/// to[i] += a[i] · b[i]
+template <class T> void addProduct(const T* a, const T* b, T* to, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
+}
+
+/// The rows of one pass, one for each sequence, with the gates side by side: see RecurrentUnit.
+template <class T> struct PassRows {
+    T *gates, *h, *c, *inner;
+    bool keepsSums = false;
+};
+
+/// The passes of one direction. The pass must stay valid.
+template <RecurrentCell C, class T> class RecurrentSteps {
+public:
+    /// Multiplies X by Wᵀ for all steps at once, and adds both biases.
+    RecurrentSteps(const RecurrentPass<T>& pass, PassProducts& products)
+        : m_pass(pass), m_products(products), m_inputs(inputParts()) {}
+
+    /// The number of passes.
+    std::int64_t count() const {
+        return m_pass.lengths ? *std::max_element(m_pass.lengths, m_pass.lengths + m_pass.batch)
+                              : m_pass.length;
+    }
+    void run(std::int64_t s, const PassRows<T>& rows) {
+        if constexpr (C == RecurrentCell::gru) {
+            multiplyState(rows.h, 0, m_pass.linearBeforeReset ? 3 : 2, rows.gates);
+            overRows(s, rows, [this](const Row& row) { gruGates(row); });
+            if (!m_pass.linearBeforeReset) multiplyState(rows.inner, 2, 1, rows.gates);
+            overRows(s, rows, [this](const Row& row) { gruState(row); });
+        } else {
+            multiplyState(rows.h, 0, kGates, rows.gates);
+            overRows(s, rows, [this](const Row& row) { C == RecurrentCell::rnn ? rnn(row) : lstm(row); });
+        }
+    }
+    /// The sums of the gates of all passes that kept them; rows as in X.
+    T* sums() { return m_inputs.data(); }
+
+private:
+    static constexpr int kGates = gatesOf(C);
+
+    /// One sequence at one pass.
+    struct Row {
+        T *inputs, *gates, *h, *c, *inner;
+        bool keepsSums;
+    };
+
+    /// y = x · weightsᵀ by a primitive of oneDNN, if it pays off; false without an effect.
+    static bool multiplyPacked(std::unique_ptr<NativeConvolution>& product, std::int64_t rows,
+                               std::int64_t inner, std::int64_t columns, const T* x, const T* weights, T* y) {
+        if constexpr (std::is_same_v<T, float>) {
+            constexpr std::int64_t paysOff = 1 << 17; // multiply-adds
+            if (rows * inner * columns < paysOff) return false;
+            if (!product)
+                product = NativeConvolution::make(
+                    {.rows = rows, .inner = inner, .columns = columns, .stride = inner, .transposed = true});
+            if (!product) return false;
+            product->run({.x = x, .w = weights, .y = y});
+            return true;
+        }
+        return false;
+    }
+
+    std::vector<T> inputParts() {
+        const RecurrentPass<T>& p = m_pass;
+        const std::int64_t width = kGates * p.hidden;
+        const std::int64_t rows = p.length * p.batch;
+        std::vector<T> out(static_cast<std::size_t>(rows * width), T{0});
+        const bool isDone = multiplyPacked(m_products.w, rows, p.input, width, p.x, p.w, out.data());
+        if (p.bias) {
+            std::vector<T> bias(static_cast<std::size_t>(width));
+            for (std::int64_t k = 0; k < width; ++k) bias[static_cast<std::size_t>(k)] = p.biasAt(k, width);
+            for (std::int64_t i = 0; i < rows; ++i) addTo(out.data() + i * width, bias.data(), width);
+        }
+        if (p.input > 0 && !isDone)
+            gemm<T>(rows, width, p.input, T{1}, {p.x, p.input, false}, {p.w, p.input, true}, T{1}, out.data(),
+                    width);
+        return out;
+    }
+
+    /// gates = h · Rᵀ for `count` gates starting at `first`.
+    void multiplyState(const T* h, int first, int count, T* gates) {
+        const RecurrentPass<T>& p = m_pass;
+        if (count == kGates &&
+            multiplyPacked(m_products.r, p.batch, p.hidden, count * p.hidden, h, p.r, gates))
+            return;
+        gemm<T>(p.batch, count * p.hidden, p.hidden, T{1}, {h, p.hidden, false},
+                {p.r + first * p.hidden * p.hidden, p.hidden, true}, T{0}, gates + first * p.hidden,
+                kGates * p.hidden);
+    }
+
+    /// Calls run(row) for every sequence that is active at pass s, in parallel.
+    template <class Run> void overRows(std::int64_t s, const PassRows<T>& rows, const Run& run) {
+        const RecurrentPass<T>& p = m_pass;
+        const std::int64_t width = kGates * p.hidden;
+        parallelRanges(p.batch, p.batch * width, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t b = begin; b < end; ++b) {
+                if (!p.runs(s, b)) continue;
+                const auto of = [&](T* all) { return all ? all + b * p.hidden : nullptr; };
+                run(Row{m_inputs.data() + p.row(p.step(s, b), b) * width, rows.gates + b * width, of(rows.h),
+                        of(rows.c), of(rows.inner), rows.keepsSums});
+            }
+        });
+    }
+
+    /// The activation with this index, applied to adjacent elements after the clip.
+    void activate(int which, T* row, std::int64_t count) const {
+        const RecurrentPass<T>& p = m_pass;
+        const auto kind = p.activations[static_cast<std::size_t>(which)].kind();
+        const bool isTanh = kind == RecurrentActivation::Kind::tanh;
+        if constexpr (std::is_same_v<T, float>)
+            if (isTanh || kind == RecurrentActivation::Kind::sigmoid) {
+                const auto bound = static_cast<float>(p.clip);
+                for (std::int64_t i = 0; bound > 0 && i < count; ++i)
+                    row[i] = row[i] < -bound ? -bound : bound < row[i] ? bound : row[i];
+                return VectorMap{isTanh ? VectorFunction::tanh : VectorFunction::sigmoid}(row, row, count);
+            }
+        for (std::int64_t i = 0; i < count; ++i) row[i] = p.activate(which, row[i]);
+    }
+    /// Activates `count` gates starting at `first`.
+    void open(const Row& row, int which, int first, int count) const {
+        const std::int64_t n = m_pass.hidden;
+        if (row.keepsSums) std::copy_n(row.gates + first * n, count * n, row.inputs + first * n);
+        activate(which, row.gates + first * n, count * n);
+    }
+
+    void rnn(const Row& row) const {
+        addTo(row.gates, row.inputs, m_pass.hidden);
+        open(row, 0, 0, 1);
+        std::copy_n(row.gates, m_pass.hidden, row.h);
+    }
+
+    /// The gates z and r, and the reset state.
+    void gruGates(const Row& row) const {
+        const std::int64_t n = m_pass.hidden;
+        addTo(row.gates, row.inputs, 2 * n);
+        open(row, 0, 0, 2);
+        const T* const r = row.gates + n;
+        for (std::int64_t k = 0; k < n && !m_pass.linearBeforeReset; ++k) row.inner[k] = r[k] * row.h[k];
+    }
+
+    void gruState(const Row& row) const {
+        const std::int64_t n = m_pass.hidden;
+        const T* const z = row.gates;
+        const T* const r = row.gates + n;
+        T* const candidate = row.gates + 2 * n;
+        if (m_pass.linearBeforeReset) {
+            if (m_pass.bias) addTo(candidate, m_pass.bias + 5 * n, n);
+            std::copy_n(candidate, n, row.inner);
+            for (std::int64_t k = 0; k < n; ++k) candidate[k] *= r[k];
+        }
+        addTo(candidate, row.inputs + 2 * n, n);
+        open(row, 1, 2, 1);
+        for (std::int64_t k = 0; k < n; ++k) row.h[k] = (T{1} - z[k]) * candidate[k] + z[k] * row.h[k];
+    }
+
+    void lstm(const Row& row) const {
+        const std::int64_t n = m_pass.hidden;
+        T* const in = row.gates;
+        T* const out = row.gates + n;
+        T* const forget = row.gates + 2 * n;
+        T* const cell = row.gates + 3 * n;
+        addTo(row.gates, row.inputs, 4 * n);
+        if (m_pass.peepholes) {
+            addProduct(m_pass.peepholes, row.c, in, n);
+            addProduct(m_pass.peepholes + 2 * n, row.c, forget, n);
+        }
+        open(row, 0, 0, 1);
+        if (m_pass.coupled)
+            for (std::int64_t k = 0; k < n; ++k) forget[k] = T{1} - in[k];
+        else
+            open(row, 0, 2, 1);
+        open(row, 1, 3, 1);
+        for (std::int64_t k = 0; k < n; ++k) row.c[k] = forget[k] * row.c[k] + in[k] * cell[k];
+        if (m_pass.peepholes) addProduct(m_pass.peepholes + n, row.c, out, n);
+        open(row, 0, 1, 1);
+        std::copy_n(row.c, n, row.h);
+        activate(2, row.h, n);
+        if (row.inner) std::copy_n(row.h, n, row.inner);
+        for (std::int64_t k = 0; k < n; ++k) row.h[k] *= out[k];
+    }
+
+    const RecurrentPass<T>& m_pass;
+    PassProducts& m_products;
+    std::vector<T> m_inputs;
+};
+
+/// The state of one direction, batch × hidden, read from a tensor with all directions; zeros if there is
+/// none.
+template <class T> void readState(const RecurrentPass<T>& p, const T* from, T* to) {
+    if (!from) return void(std::fill_n(to, p.batch * p.hidden, T{0}));
+    for (std::int64_t b = 0; b < p.batch; ++b) std::copy_n(from + p.stateAt(b), p.hidden, to + b * p.hidden);
+}
+
+/// No effect without `to`.
+template <class T> void writeState(const RecurrentPass<T>& p, const T* from, T* to) {
+    for (std::int64_t b = 0; to && b < p.batch; ++b)
+        std::copy_n(from + b * p.hidden, p.hidden, to + p.stateAt(b));
+}
+
+/// The lengths of the sequences; empty if all are whole. Throws Error(invalidArgument) for a length that is
+/// out of range.
+std::vector<std::int32_t> recurrentLengths(const DenseInput& given, std::int64_t length, std::int64_t batch);
+
+/// The inputs of a recurrent op in row-major order, and its directions.
+template <RecurrentCell C, class T> class RecurrentInputs {
+public:
+    explicit RecurrentInputs(const KernelContext& ctx)
+        : m_x(ctx.inputs[0]), m_w(ctx.inputs[1]), m_r(ctx.inputs[2]), m_bias(denseInput(ctx.inputs, 3)),
+          m_initialH(denseInput(ctx.inputs, 5)),
+          m_initialC(C == RecurrentCell::lstm ? denseInput(ctx.inputs, 6) : DenseInput(TensorView{})),
+          m_peepholes(C == RecurrentCell::lstm ? denseInput(ctx.inputs, 7) : DenseInput(TensorView{})),
+          m_activations(recurrentActivationsOf(C, ctx.attributes)),
+          m_isReverse(ctx.attributes.text("direction") == "reverse") {
+        const Attributes& attributes = ctx.attributes;
+        m_pass.batchFirst = attributes.integer("layout") == 1;
+        m_pass.length = m_x.shape()[m_pass.batchFirst ? 1 : 0];
+        m_pass.batch = m_x.shape()[m_pass.batchFirst ? 0 : 1];
+        m_pass.input = m_x.shape()[2];
+        m_pass.hidden = m_r.shape()[2];
+        m_pass.directions = recurrentDirections(attributes);
+        m_lengths = recurrentLengths(denseInput(ctx.inputs, 4), m_pass.length, m_pass.batch);
+        m_pass.lengths = m_lengths.empty() ? nullptr : m_lengths.data();
+        m_pass.clip = attributes.has("clip") ? attributes.number("clip") : 0;
+        m_pass.linearBeforeReset = C == RecurrentCell::gru && attributes.flag("linear_before_reset");
+        m_pass.coupled = C == RecurrentCell::lstm && attributes.flag("input_forget");
+        m_pass.x = m_x.as<T>();
+    }
+
+    bool isEmpty() const { return m_pass.batch == 0 || m_pass.hidden == 0; }
+    int directions() const { return m_pass.directions; }
+    const T* initialH() const { return m_initialH.as<T>(); }
+    const T* initialC() const { return m_initialC.as<T>(); }
+    RecurrentPass<T> direction(int d) const {
+        constexpr std::int64_t gates = gatesOf(C);
+        RecurrentPass<T> p = m_pass;
+        p.direction = d;
+        p.reverse = d == 1 || m_isReverse;
+        p.w = m_w.as<T>() + d * gates * p.hidden * p.input;
+        p.r = m_r.as<T>() + d * gates * p.hidden * p.hidden;
+        p.bias = m_bias ? m_bias.as<T>() + d * 2 * gates * p.hidden : nullptr;
+        p.peepholes = m_peepholes ? m_peepholes.as<T>() + d * 3 * p.hidden : nullptr;
+        const auto each = static_cast<std::ptrdiff_t>(m_activations.size()) / p.directions;
+        std::copy_n(m_activations.begin() + d * each, each, p.activations.begin());
+        return p;
+    }
+
+private:
+    DenseInput m_x, m_w, m_r, m_bias, m_initialH, m_initialC, m_peepholes;
+    std::vector<RecurrentActivation> m_activations;
+    std::vector<std::int32_t> m_lengths;
+    bool m_isReverse;
+    RecurrentPass<T> m_pass;
+};
+
+} // namespace twb
