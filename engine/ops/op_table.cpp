@@ -4,6 +4,7 @@
 #include "ops/input_errors.h"
 #include "ops/plugins/plugins.h"
 #include "ops/schema.h"
+#include "ops/tree_ensemble.h"
 
 #include <fmt/format.h>
 
@@ -114,6 +115,7 @@ std::vector<Op> buildTable() {
                       addMlFeatures,
                       addMlEncoders,
                       addMlLinear,
+                      addTreeEnsemble,
                       addCollectives,
                       addControlFlow,
                       addOpaque,

@@ -16,19 +16,19 @@ namespace {
 
 /// Ops that the export to PyTorch refuses, because no function of PyTorch is equivalent. The nodes of a
 /// training are left out.
-const std::set<std::string> kWithoutPyTorch{
-    "AdagradUpdate",    "AdamUpdate",        "AdamWUpdate",
-    "Assign",           "AverageUpdate",     "BatchNormalizationGrad",
-    "Batches",          "ConvWeightGrad",    "LearningRate",
-    "LionUpdate",       "RMSpropUpdate",     "Record",
-    "SGDUpdate",        "ScaleUpdate",       "SoftmaxCrossEntropyGrad",
-    "RNNGrad",          "GRUGrad",           "LSTMGrad",
-    "StepUpdate",       "Bernoulli",         "DeformConv",
-    "Imputer",          "LabelEncoder",      "LinearClassifier",
-    "LinearRegressor",  "MaxRoiPool",        "MelWeightMatrix",
-    "Multinomial",      "NonMaxSuppression", "Normalizer",
-    "OneHotEncoder",    "QLinearConv",       "RoiAlign",
-    "RandomNormalLike", "RandomUniformLike", "TfIdfVectorizer"};
+const std::set<std::string> kWithoutPyTorch{"AdagradUpdate",    "AdamUpdate",       "AdamWUpdate",
+                                            "Assign",           "AverageUpdate",    "BatchNormalizationGrad",
+                                            "Batches",          "ConvWeightGrad",   "LearningRate",
+                                            "LionUpdate",       "RMSpropUpdate",    "Record",
+                                            "SGDUpdate",        "ScaleUpdate",      "SoftmaxCrossEntropyGrad",
+                                            "RNNGrad",          "GRUGrad",          "LSTMGrad",
+                                            "TreeEnsemble",     "StepUpdate",       "Bernoulli",
+                                            "DeformConv",       "Imputer",          "LabelEncoder",
+                                            "LinearClassifier", "LinearRegressor",  "MaxRoiPool",
+                                            "MelWeightMatrix",  "Multinomial",      "NonMaxSuppression",
+                                            "Normalizer",       "OneHotEncoder",    "QLinearConv",
+                                            "RoiAlign",         "RandomNormalLike", "RandomUniformLike",
+                                            "TfIdfVectorizer"};
 
 } // namespace
 

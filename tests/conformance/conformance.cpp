@@ -161,7 +161,11 @@ std::vector<Tensor> expectedOf(const onnx::ModelProto& proto, const fs::path& se
 /// ONNX's own checker, for the opsets that it supports.
 void check(const fs::path& path) {
     const auto model = parse<onnx::ModelProto>(path);
-    if (model.opset_import(0).version() <= 17) onnx::checker::check_model(model);
+    // The library of Debian 12 knows no later operator sets.
+    const auto isKnown = [](const onnx::OperatorSetIdProto& set) {
+        return set.version() <= (set.domain() == "ai.onnx.ml" ? 3 : 17);
+    };
+    if (std::ranges::all_of(model.opset_import(), isKnown)) onnx::checker::check_model(model);
 }
 
 /// The relative tolerance of results of a dtype.

@@ -9,6 +9,7 @@
 #include "support/kernel_cases.h"
 #include "support/test_main.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -40,7 +41,11 @@ const std::pair<const char*, int> kCompanions[] = {{nullptr, 17}, {"Mish", 18}, 
 onnx::ModelProto modelOf(const Graph& graph, const TensorFiles* files = nullptr) {
     onnx::ModelProto model;
     if (!model.ParseFromString(toOnnx(graph, files))) throw std::logic_error("the model does not parse");
-    if (model.opset_import(0).version() <= 17) onnx::checker::check_model(model);
+    // The library of Debian 12 knows no later operator sets.
+    const auto isKnown = [](const onnx::OperatorSetIdProto& set) {
+        return set.version() <= (set.domain() == "ai.onnx.ml" ? 3 : 17);
+    };
+    if (std::ranges::all_of(model.opset_import(), isKnown)) onnx::checker::check_model(model);
     return model;
 }
 

@@ -52,6 +52,9 @@ private Q_SLOTS:
     void labelEncoder();
     void linear_data();
     void linear();
+    void treesGiveTheLeavesThatTheyReach();
+    void treesThatDoNotFitAreRefused_data();
+    void treesThatDoNotFitAreRefused();
     void probitAtTheEdges();
     void refusals_data();
     void refusals();
@@ -410,6 +413,76 @@ void TestClassicMl::linear() {
                              qPrintable(QString("%1, expected %2").arg(got[i]).arg(expected[i])));
             }
         }
+}
+
+/// Two trees: node 0 tests feature 0, and its false branch node 1 tests feature 1; node 2 tests a set.
+static Attributes forest() {
+    return {{"leaf_targetids", List{0, 1, 0, 1}},       {"leaf_weights", Numbers{1, 2, 4, 8}},
+            {"membership_values", Numbers{3, 5, kNaN}}, {"n_targets", std::int64_t{2}},
+            {"nodes_falseleafs", List{0, 1, 1}},        {"nodes_falsenodeids", List{1, 2, 3}},
+            {"nodes_featureids", List{0, 1, 0}},        {"nodes_modes", List{0, 3, 6}},
+            {"nodes_splits", Numbers{2, 7, 0}},         {"nodes_trueleafs", List{1, 1, 1}},
+            {"nodes_truenodeids", List{0, 1, 0}},       {"tree_roots", List{0, 2}}};
+}
+
+void TestClassicMl::treesGiveTheLeavesThatTheyReach() {
+    // By row: 2 <= 2, no member; 3 > 2, 8 > 7, a member; 5 > 2, 7 is not > 7, a member; NaN.
+    const Tensor x = tensorOf(DType::f32, {4, 2}, {2, 0, 3, 8, 5, 7, kNaN, 0});
+    const auto scores = [&](std::int64_t aggregate, std::int64_t transform = 0) {
+        Attributes attributes = forest();
+        attributes.set("aggregate_function", aggregate);
+        attributes.set("post_transform", transform);
+        return valuesOf(runOp("TreeEnsemble", attributes, {x})[0]);
+    };
+    QCOMPARE(scores(1), (Numbers{1, 8, 1, 2, 5, 0, 4, 8}));
+    QCOMPARE(scores(0), (Numbers{0.5, 4, 0.5, 1, 2.5, 0, 2, 4}));
+    QCOMPARE(scores(2), (Numbers{1, 8, 1, 2, 1, 0, 4, 8}));
+    QCOMPARE(scores(3), (Numbers{1, 8, 1, 2, 4, 0, 4, 8}));
+    QVERIFY(std::abs(scores(1, 2)[0] - 1 / (1 + std::exp(-1.0))) < 1e-6);
+    QVERIFY(std::abs(scores(1, 1)[3] - 1 / (1 + std::exp(-1.0))) < 1e-6);
+
+    Attributes missing = forest();
+    missing.set("nodes_missing_value_tracks_true", List{1, 0, 1});
+    QCOMPARE(valuesOf(runOp("TreeEnsemble", missing, {tensorOf(DType::f64, {2}, {kNaN, 0})})[0]),
+             (Numbers{2, 0}));
+}
+
+void TestClassicMl::treesThatDoNotFitAreRefused_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QVariant>("value");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* tag, const char* name, const QList<qlonglong>& value, const char* says) {
+        QVariantList list;
+        for (const qlonglong each : value) list << each;
+        QTest::addRow("%s", tag) << QString(name) << QVariant(list) << QString(says);
+    };
+    row("cycle", "nodes_truenodeids", {0, 0, 0}, "the nodes form a cycle through node 0");
+    row("leaf", "nodes_falsenodeids", {1, 4, 3},
+        "nodes_falsenodeids has the entry 4, but there are only 4 leaves");
+    row("node", "nodes_falsenodeids", {3, 2, 3},
+        "nodes_falsenodeids has the entry 3, but there are only 3 nodes");
+    row("length", "nodes_featureids", {0, 1}, "nodes_featureids has 2 entries");
+    row("feature", "nodes_featureids", {0, 2, 0}, "a node tests feature 2, but X has only 2 features");
+    row("negative", "nodes_featureids", {0, -1, 0}, "nodes_featureids has the entry -1");
+    row("mode", "nodes_modes", {0, 7, 6}, "nodes_modes has the entry 7, but its entries must be 0 to 6");
+    row("sets", "nodes_modes", {6, 6, 6}, "membership_values has fewer sets than nodes");
+    row("target", "leaf_targetids", {0, 1, 0, 2}, "leaf_targetids has the entry 2");
+    row("root", "tree_roots", {3}, "tree_roots has the entry 3");
+    row("no root", "tree_roots", {}, "tree_roots is empty");
+    row("no leaf", "leaf_targetids", {}, "leaf_targetids is empty");
+}
+
+void TestClassicMl::treesThatDoNotFitAreRefused() {
+    QFETCH(QString, name);
+    QFETCH(QVariant, value);
+    QFETCH(QString, says);
+    List list;
+    for (const QVariant& each : value.toList()) list.push_back(each.toLongLong());
+    Attributes attributes = forest();
+    attributes.set(name.toStdString(), list);
+    if (name == "nodes_truenodeids") attributes.set("nodes_trueleafs", List{1, 0, 1});
+    const QString error = attributeError("TreeEnsemble", attributes, {DType::f32, {5, 2}});
+    QVERIFY2(error.contains(says), qPrintable(error));
 }
 
 void TestClassicMl::probitAtTheEdges() {

@@ -330,6 +330,62 @@ Case linearModel(Dice& dice, const Op& op, DType dtype) {
     return out;
 }
 
+/// Trees of random shape, each node after its parent.
+Case treeEnsemble(Dice& dice, const Op&, DType dtype) {
+    const std::int64_t columns = dice.integer(1, 3);
+    const std::int64_t count = dice.integer(1, 6);
+    const std::int64_t leaves = dice.integer(1, 4);
+    const std::int64_t targets = dice.integer(1, 3);
+    List onTrue, onFalse, trueLeafs, falseLeafs, features, modes, missing, leafTargets;
+    std::vector<double> splits, members, weights;
+    const auto branch = [&](std::int64_t node, List& to, List& isLeaf) {
+        isLeaf.push_back(node + 1 == count || dice.one(3));
+        to.push_back(isLeaf.back() ? dice.integer(0, leaves - 1) : dice.integer(node + 1, count - 1));
+    };
+    for (std::int64_t node = 0; node < count; ++node) {
+        branch(node, onTrue, trueLeafs);
+        branch(node, onFalse, falseLeafs);
+        features.push_back(dice.integer(0, columns - 1));
+        modes.push_back(dice.integer(0, 6));
+        missing.push_back(dice.one(2));
+        splits.push_back(static_cast<double>(dice.integer(-1, 1)));
+        if (modes.back() != 6) continue;
+        for (std::int64_t i = dice.integer(0, 3); i > 0; --i)
+            members.push_back(static_cast<double>(dice.integer(-2, 2)));
+        members.push_back(std::numeric_limits<double>::quiet_NaN());
+    }
+    for (std::int64_t leaf = 0; leaf < leaves; ++leaf) {
+        leafTargets.push_back(dice.integer(0, targets - 1));
+        weights.push_back(static_cast<double>(dice.integer(-8, 8)) / 8);
+    }
+    List roots{0};
+    for (std::int64_t i = dice.integer(0, 3); i > 0; --i) roots.push_back(dice.integer(0, count - 1));
+    Case out{{{"aggregate_function", dice.integer(0, 3)},
+              {"leaf_targetids", leafTargets},
+              {"leaf_weights", weights},
+              {"membership_values", members},
+              {"n_targets", targets},
+              {"nodes_falseleafs", falseLeafs},
+              {"nodes_falsenodeids", onFalse},
+              {"nodes_featureids", features},
+              {"nodes_modes", modes},
+              {"nodes_splits", splits},
+              {"nodes_trueleafs", trueLeafs},
+              {"nodes_truenodeids", onTrue},
+              {"post_transform", dice.integer(0, 3)},
+              {"tree_roots", roots}},
+             {}};
+    if (dice.one(2)) out.attributes.set("nodes_missing_value_tracks_true", missing);
+    // Whole numbers, which also equal splits and members.
+    std::vector<double> x;
+    const Shape shape{dice.integer(0, 4), columns};
+    for (std::int64_t i = 0; i < shape.elementCount(); ++i)
+        x.push_back(dice.one(6) ? std::numeric_limits<double>::quiet_NaN()
+                                : static_cast<double>(dice.integer(-2, 2)));
+    out.inputs.push_back(inLayout(tensorOf(dtype, shape, x), dice.layout()));
+    return out;
+}
+
 Case oneHotEncoder(Dice& dice, const Op&, DType dtype) {
     return {{{"cats_int64s", List{3, -1, 0, 3, 5}}, {"zeros", !dice.one(6)}},
             {inLayout(dice.tensor(dtype, dice.shape(3, 4), -2, 4), dice.layout())}};
@@ -415,6 +471,7 @@ const CaseMakers& modelCases() {
         {"STFT", stft},
         {"Scaler", features},
         {"TfIdfVectorizer", tfIdf},
+        {"TreeEnsemble", treeEnsemble},
         {"Unique", unique},
     };
     return all;

@@ -275,10 +275,20 @@ void Import::setAttribute(Node& node, const Op* op, const AttributeProto& attrib
         return;
     }
     case AttributeProto::TENSOR: {
-        // ConstantOfShape's value: one element, which also determines the dtype.
         const Tensor tensor = tensorFromProto(attribute.t(), m_path.parent_path(),
                                               fmt::format("{}, attribute \"{}\"", where, attribute.name()));
-        if (!op) return; // not needed for a placeholder
+        if (!op) return;                                    // not needed for a placeholder
+        if (spec && spec->type == AttributeType::numbers) { // the lists of a TreeEnsemble
+            std::vector<double> numbers;
+            for (std::int64_t i = 0; i < tensor.elementCount(); ++i) numbers.push_back(tensor.at(i));
+            node.attributes.set(key, std::move(numbers));
+            return;
+        }
+        if (spec && spec->type == AttributeType::integers) {
+            node.attributes.set(key, tensor.toIntegers());
+            return;
+        }
+        // ConstantOfShape's value: one element, which also determines the dtype.
         if (tensor.elementCount() != 1 || !op->attribute("dtype"))
             refuse(where,
                    fmt::format("its attribute \"{}\" is a tensor of shape {}, but must have one element",

@@ -2,13 +2,16 @@
 
 #include "formats/onnx/onnx_schemas.h"
 #include "formats/onnx/onnx_tensor.h"
+#include "ops/cast.h"
 #include "ops/op_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <span>
 #include <string_view>
 
 namespace twb::onnx_export {
@@ -46,6 +49,22 @@ std::int64_t integerOf(const AttributeSpec& spec, const Attributes& values) {
     return values.integer(spec.name);
 }
 
+/// A list of a TreeEnsemble: numbers of its input's dtype, integers as bytes.
+onnx::TensorProto listOf(const NodeUse& use, const AttributeSpec& spec) {
+    const Attributes& values = use.facts.attributes;
+    const bool isNumbers = spec.type == AttributeType::numbers;
+    std::vector<double> list;
+    if (isNumbers)
+        list = values.numbers(spec.name);
+    else
+        for (const std::int64_t value : values.integers(spec.name))
+            list.push_back(static_cast<double>(value));
+    const Tensor wide = Tensor::of<double>(Shape{std::ssize(list)}, std::span<const double>(list));
+    Tensor out = Tensor::onHost({isNumbers ? *use.inputs[0] : DType::u8, wide.shape()});
+    convertElements(wide.view(), out.view());
+    return protoFromTensor(out.view(), spec.name);
+}
+
 /// An op's attribute with its ONNX type.
 AttributeProto protoOf(const NodeUse& use, const AttributeSpec& spec, AttributeProto::AttributeType type) {
     const Attributes& values = use.facts.attributes;
@@ -72,7 +91,12 @@ AttributeProto protoOf(const NodeUse& use, const AttributeSpec& spec, AttributeP
         for (const std::string& text : std::get<std::vector<std::string>>(*values.find(spec.name)))
             proto.add_strings(text);
         break;
-    default: { // ConstantOfShape's value, which the kernel applies to any shape
+    default: {
+        if (spec.type == AttributeType::numbers || spec.type == AttributeType::integers) {
+            *proto.mutable_t() = listOf(use, spec);
+            break;
+        }
+        // ConstantOfShape's value, which the kernel applies to any shape
         const Tensor one = Tensor::onHost({use.facts.outputs[0]->dtype, Shape{1}});
         const std::array<TensorView, 1> outputs{one.view()};
         use.facts.op->kernel({{}, outputs, values, nullptr});

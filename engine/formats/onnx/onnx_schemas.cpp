@@ -248,7 +248,7 @@ std::vector<int> onnxVersions(const std::string& op, const std::string& domain) 
 
 int latestOnnxVersion(const std::string& domain) {
     if (domain.empty()) return 28;
-    if (domain == "ai.onnx.ml") return 4;
+    if (domain == "ai.onnx.ml") return 5;
     const auto& versions = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
     const auto at = versions.find(domain);
     return at == versions.end() ? 0 : at->second.second;

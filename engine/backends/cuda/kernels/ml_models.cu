@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels/view_copy.h"
 #include "ops/linear_scores.h"
 #include "ops/ml_schema.h"
+#include "ops/tree_ensemble.h"
 
 #include <bit>
 #include <cmath>
@@ -81,6 +82,45 @@ void linearRegressorKernel(const KernelCall& call) {
 void linearClassifierKernel(const KernelCall& call) {
     const Uploaded<std::int64_t> labels(call.queue, call.attributes.integers("classlabels_ints"));
     linear(call, labels.size(), &labels, 1);
+}
+
+// Decision trees
+
+/// One row of features.
+template <class T> struct ScoreByTrees {
+    TreeArrays trees;
+    const T* x;
+    double* scores;
+    std::int64_t features;
+    T* y;
+    TWB_HOST_DEVICE void operator()(std::int64_t row) const {
+        double* const own = scores + row * trees.targets;
+        trees.score(x + row * features, own);
+        for (std::int64_t t = 0; t < trees.targets; ++t)
+            y[row * trees.targets + t] = element::cast<T>(own[t]);
+    }
+};
+
+void treeEnsembleKernel(const KernelCall& call) {
+    const TreeEnsemble forest(call.attributes);
+    const Uploaded<TreeNode> nodes(call.queue, forest.nodes);
+    const Uploaded<std::int64_t> roots(call.queue, forest.roots);
+    const Uploaded<std::int64_t> leafTargets(call.queue, forest.leafTargets);
+    const Uploaded<double> leafWeights(call.queue, forest.leafWeights);
+    const Uploaded<double> members(call.queue, forest.members);
+    const TreeArrays trees{nodes.data(),       roots.data(),       roots.size(),
+                           leafTargets.data(), leafWeights.data(), members.data(),
+                           forest.targets,     forest.sum,         forest.transform};
+    const DenseView in(call.queue, call.inputs[0]);
+    const std::int64_t rows = rowsOf(in.shape());
+    const Scratch scores(call.queue, static_cast<std::size_t>(rows * forest.targets) * sizeof(double));
+    withAny(in.view().dtype, [&](auto zero) {
+        using T = decltype(zero);
+        if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Half>)
+            forEach(call.queue, rows,
+                    ScoreByTrees<T>{trees, in.as<T>(), scores.as<double>(), columnsOf(in.shape()),
+                                    call.outputs[0].as<T>()});
+    });
 }
 
 // Lookup in lists
@@ -203,6 +243,7 @@ void labelEncoderKernel(const KernelCall& call) {
 void addMlModelKernels(KernelMap& table) {
     add(table, "LinearRegressor", linearRegressorKernel);
     add(table, "LinearClassifier", linearClassifierKernel);
+    add(table, "TreeEnsemble", treeEnsembleKernel);
     add(table, "OneHotEncoder", oneHotEncoderKernel);
     add(table, "LabelEncoder", labelEncoderKernel);
 }
