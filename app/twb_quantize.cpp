@@ -30,7 +30,9 @@ struct QuantizeOptions {
     std::string to = "int8";
     std::string report;
     PlacementOptions placement;
+    double percentile = 100;
     bool perTensor = false;
+    bool keepFirstAndLast = false;
     bool allowOutside = false;
     bool quiet = false;
 };
@@ -94,6 +96,8 @@ nlohmann::ordered_json toJson(const QuantizeOptions& options, const PrecisionCha
             {"file", options.file},
             {"to", options.to},
             {"samples", samples},
+            {"percentile", options.percentile},
+            {"keep_first_last", options.keepFirstAndLast},
             {"convolutions", change.change.convolutions},
             {"products", change.change.products},
             {"unchanged", change.change.skipped},
@@ -141,12 +145,17 @@ ExitCode quantize(const QuantizeOptions& options) {
         claims.write(options.output.path, "-o", FileClaims::Content::project);
     const PlacedGraph placed = loadPlaced(options.file, options.placement, options.allowOutside);
     requireNoErrors(placed, options.file);
+    if (options.to == "bf16" && (options.percentile < 100 || options.keepFirstAndLast))
+        throw Error(ErrorCode::invalidArgument,
+                    "--percentile and --keep-first-last are for int8: leave them out with --to bf16");
     const LowPrecision to = options.to == "bf16" ? LowPrecision::bf16 : LowPrecision::int8;
     const std::unique_ptr<Samples> samples = samplesFor(placed.graph, placed.analysis, options.calibrate);
     const RunSetup setup{placed.devices, placed.files, placed.analysis.policy};
     HeldTensors held(placed.graph);
-    const PrecisionChange change =
-        lowerPrecision(placed.graph, setup, *samples, to, held, {}, !options.perTensor);
+    const PrecisionChange change = lowerPrecision(placed.graph, setup, *samples, to, held, {},
+                                                  {.perChannel = !options.perTensor,
+                                                   .percentile = options.percentile,
+                                                   .keepsFirstAndLast = options.keepFirstAndLast});
     if (change.change.delta.empty())
         throw Error(ErrorCode::unsupported,
                     fmt::format("{}: nothing to convert: the graph has no Conv, MatMul or Gemm in f32 with "
@@ -187,6 +196,14 @@ void addQuantizeCommand(CLI::App& app, ExitCode& exit) {
         ->check(CLI::IsMember({"int8", "bf16"}));
     command->add_flag("--per-tensor", options->perTensor,
                       "One scale for all weights of a node; default: one per output channel");
+    command
+        ->add_option("--percentile", options->percentile,
+                     "Share of the elements of each activation that its int8 range holds, in percent; the "
+                     "others are clipped; default: 100, the least and the largest element")
+        ->type_name("P")
+        ->check(CLI::Range(50.0, 100.0));
+    command->add_flag("--keep-first-last", options->keepFirstAndLast,
+                      "Keep the first and the last product or convolution in f32; for int8");
     command->add_option("--report", options->report, "Write the accuracy and the times as JSON")
         ->type_name("R.json");
     options->placement.addTo(*command, false);

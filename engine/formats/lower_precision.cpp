@@ -111,14 +111,15 @@ std::filesystem::path HeldTensors::write(const Graph& graph) const {
 
 PrecisionChange lowerPrecision(const Graph& graph, const RunSetup& setup, const Samples& samples,
                                LowPrecision to, HeldTensors& held, const IsCancelled& isCancelled,
-                               bool perChannel) {
+                               const QuantizationOptions& options) {
     // Save nodes must not write while the graph is tried out.
     const RunSetup trial{setup.devices, held.over(setup.files), setup.policy};
     PrecisionChange out;
-    out.change = to == LowPrecision::int8
-                     ? quantize(graph, trial, observeRanges(graph, trial, samples, isCancelled), held.hold(),
-                                perChannel)
-                     : castToBFloat16(graph, trial, held.hold());
+    out.change =
+        to == LowPrecision::int8
+            ? quantize(graph, trial, observeRanges(graph, trial, samples, isCancelled, options.percentile),
+                       held.hold(), options)
+            : castToBFloat16(graph, trial, held.hold());
     if (out.change.delta.empty()) return out;
     Graph after = graph;
     after.apply(out.change.delta);

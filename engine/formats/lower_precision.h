@@ -46,6 +46,6 @@ struct PrecisionChange {
 /// comparePrecision(), all with these samples. `isCancelled` as for observeRanges().
 PrecisionChange lowerPrecision(const Graph& graph, const RunSetup& setup, const Samples& samples,
                                LowPrecision to, HeldTensors& held, const IsCancelled& isCancelled,
-                               bool perChannel = true);
+                               const QuantizationOptions& options = {});
 
 } // namespace twb

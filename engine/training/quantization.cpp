@@ -81,6 +81,41 @@ bool hasOnlyFinite(const Tensor& tensor) {
     return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
 }
 
+/// The elements of a tensor by value, in bins of one width over its range.
+class Histogram {
+public:
+    explicit Histogram(const ValueRange& range)
+        : m_least(static_cast<double>(range.least)),
+          m_width((static_cast<double>(range.most) - m_least) / static_cast<double>(kBins)), m_counts(kBins) {
+    }
+
+    void add(const Tensor& tensor) {
+        for (const float x : tensor.values<float>()) {
+            const double at = m_width > 0 ? (static_cast<double>(x) - m_least) / m_width : 0;
+            ++m_counts[static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(kBins - 1)))];
+            ++m_total;
+        }
+    }
+    /// The range that holds this share of the elements, without half of the rest on each side.
+    ValueRange holding(double percentile) const {
+        const double cut = (1 - percentile / 100) / 2 * static_cast<double>(m_total);
+        std::size_t first = 0;
+        std::size_t last = kBins;
+        for (double below = 0; first + 1 < last && below + m_counts[first] <= cut;)
+            below += m_counts[first++];
+        for (double above = 0; first + 1 < last && above + m_counts[last - 1] <= cut;)
+            above += m_counts[--last];
+        return {static_cast<float>(m_least + static_cast<double>(first) * m_width),
+                static_cast<float>(m_least + static_cast<double>(last) * m_width)};
+    }
+
+private:
+    static constexpr std::size_t kBins = 2048;
+    double m_least, m_width;
+    std::vector<double> m_counts;
+    std::int64_t m_total = 0;
+};
+
 /// Replaces candidates by their quantized forms.
 class Quantizer {
 public:
@@ -356,7 +391,7 @@ std::set<PortRef> tensorsToObserve(const Graph& graph, const RunSetup& setup) {
 }
 
 ValueRanges observeRanges(const Graph& graph, const RunSetup& setup, const Samples& samples,
-                          const IsCancelled& isCancelled) {
+                          const IsCancelled& isCancelled, double percentile) {
     ValueRanges out;
     const std::set<PortRef> tensors = tensorsToObserve(graph, setup);
     if (tensors.empty()) return out;
@@ -372,15 +407,38 @@ ValueRanges observeRanges(const Graph& graph, const RunSetup& setup, const Sampl
                                 : now;
         }
     }
+    if (percentile >= 100) return out;
+    std::map<PortRef, Histogram> histograms;
+    for (const auto& [output, range] : out)
+        if (isFinite(range)) histograms.emplace(output, range);
+    for (std::size_t i = 0; i < samples.count(); ++i) {
+        throwIfCancelled(isCancelled);
+        for (const auto& [output, tensor] : runs.run(samples.read(i)))
+            if (const auto at = histograms.find(output); at != histograms.end()) at->second.add(tensor);
+    }
+    for (const auto& [output, histogram] : histograms) out[output] = histogram.holding(percentile);
     return out;
 }
 
 LowerPrecision quantize(const Graph& graph, const RunSetup& setup, const ValueRanges& ranges,
-                        const HoldTensor& hold, bool perChannel) {
+                        const HoldTensor& hold, const QuantizationOptions& options) {
     const CandidateFinder finder(graph, setup);
     int others = 0;
-    const std::vector<Candidate> candidates = finder.find(others);
-    return Quantizer(graph, finder, ranges, hold, perChannel).run(candidates, others);
+    std::vector<Candidate> candidates = finder.find(others);
+    if (options.keepsFirstAndLast) {
+        const auto isLayer = [](const Candidate& candidate) {
+            return candidate.kind != Candidate::Kind::pool;
+        };
+        for (int end = 0; end < 2; ++end) { // from the front, then from the back
+            const auto layer = std::ranges::find_if(candidates, isLayer);
+            if (layer != candidates.end()) {
+                candidates.erase(layer);
+                ++others;
+            }
+            std::ranges::reverse(candidates);
+        }
+    }
+    return Quantizer(graph, finder, ranges, hold, options.perChannel).run(candidates, others);
 }
 
 } // namespace twb

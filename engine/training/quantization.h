@@ -19,6 +19,15 @@ struct ValueRange {
 };
 using ValueRanges = std::map<PortRef, ValueRange>;
 
+/// How quantize() and observeRanges() choose scales and layers.
+struct QuantizationOptions {
+    bool perChannel = true; ///< one scale per output channel of weights, else one per tensor
+    /// The share of a tensor's elements, in percent, that its range holds; the others are clipped, half of
+    /// them on each side. 100: the least and the largest element.
+    double percentile = 100;
+    bool keepsFirstAndLast = false; ///< the first and the last product or convolution stay in f32
+};
+
 /// Makes a node a source with the elements of a dense host tensor. The name is unused among the nodes.
 using HoldTensor = std::function<void(Node&, const Tensor&)>;
 
@@ -42,10 +51,12 @@ Delta arrangedDifference(const Graph& before, Graph after, std::string title);
 
 /// The tensors whose ranges quantize() needs: inputs of products and convolutions, results of convolutions.
 std::set<PortRef> tensorsToObserve(const Graph& graph, const RunSetup& setup);
-/// Runs the graph once for each sample. A range also has a NaN or an infinity if its tensor has one. Asks
-/// `isCancelled` before each sample, and throws Error(cancelled).
+/// Runs the graph once for each sample, and twice if the percentile is below 100: percentiles are taken from
+/// a histogram of 2048 bins between the least and the largest element, as ONNX Runtime's calibration takes
+/// them. A range also has a NaN or an infinity if its tensor has one. Asks `isCancelled` before each sample,
+/// and throws Error(cancelled).
 ValueRanges observeRanges(const Graph& graph, const RunSetup& setup, const Samples& samples,
-                          const IsCancelled& isCancelled);
+                          const IsCancelled& isCancelled, double percentile = 100);
 
 /// Static quantization to 8 bits, as by the tools of ONNX Runtime (QOperator format):
 /// - A Conv with fixed weights becomes a QLinearConv; a Relu, or a Clip from 0, after it becomes the bound of
@@ -63,6 +74,6 @@ ValueRanges observeRanges(const Graph& graph, const RunSetup& setup, const Sampl
 /// on devices without a kernel for the integers. Weights and lists of scales become sources by `hold` if they
 /// do not fit a Constant. Arranges the cards. Throws Error(badGraph) for a graph with a training.
 LowerPrecision quantize(const Graph& graph, const RunSetup& setup, const ValueRanges& ranges,
-                        const HoldTensor& hold, bool perChannel = true);
+                        const HoldTensor& hold, const QuantizationOptions& options = {});
 
 } // namespace twb

@@ -70,6 +70,11 @@ private Q_SLOTS:
             QCOMPARE(twb.run({"check", "low.twb"}).exit, 0);
         }
         QCOMPARE(twb.run({"quantize", "net.twb", "--calibrate", "samples", "--quiet"}).out, QString());
+        const Ended clipped = twb.run(
+            {"quantize", "net.twb", "--calibrate", "samples", "--percentile", "99.9", "--report", "r.json"});
+        QVERIFY2(clipped.exit == 0, qPrintable(clipped.err));
+        QCOMPARE(twb.json("r.json").at("percentile"), 99.9);
+        QCOMPARE(twb.json("r.json").at("keep_first_last"), false);
     }
 
     /// The test images, of which PyTorch's f32 network recognises 91 %.
@@ -108,6 +113,10 @@ private Q_SLOTS:
         row("other names", {"net.twb", "--calibrate", "wrong"}, 2, "no input \"z\"");
         row("other shape", {"net.twb", "--calibrate", "shape"}, 2, "save it with that shape");
         row("other dtype", {"net.twb", "--calibrate", "samples", "--to", "i4"}, 2, "i4");
+        row("percentile", {"net.twb", "--calibrate", "samples", "--percentile", "40"}, 2, "--percentile");
+        row("for int8", {"net.twb", "--calibrate", "samples", "--to", "bf16", "--keep-first-last"}, 2,
+            "are for int8");
+        row("only ends", {"net.twb", "--calibrate", "samples", "--keep-first-last"}, 1, "nothing to convert");
         row("no file", {"none.twb"}, 4, "none.twb");
         row("its own file", {"net.twb", "-o", "net.twb", "--calibrate", "samples"}, 2, "net.twb");
         row("report over the project", {"net.twb", "--report", "net.twb", "--calibrate", "samples"}, 2,

@@ -94,9 +94,9 @@ Net perceptron(const std::string& device = "cpu") {
     return net;
 }
 
-LowerPrecision quantized(const Net& net, const Samples& samples, bool perChannel = true) {
-    const ValueRanges ranges = observeRanges(net.g.graph(), net.setup(), samples, {});
-    return quantize(net.g.graph(), net.setup(), ranges, net.hold(), perChannel);
+LowerPrecision quantized(const Net& net, const Samples& samples, const QuantizationOptions& options = {}) {
+    const ValueRanges ranges = observeRanges(net.g.graph(), net.setup(), samples, {}, options.percentile);
+    return quantize(net.g.graph(), net.setup(), ranges, net.hold(), options);
 }
 
 Graph after(const Net& net, const LowerPrecision& change) {
@@ -192,7 +192,8 @@ private Q_SLOTS:
         net.y = net.g.node("MatMul", "y", "cpu", {}, {net.x, net.tensor("w", w)});
         const Given samples = net.samples(4);
         for (const bool perChannel : {true, false}) {
-            const double error = relativeError(net, quantized(net, samples, perChannel), samples);
+            const double error =
+                relativeError(net, quantized(net, samples, {.perChannel = perChannel}), samples);
             QVERIFY2(error > 0 && error < 0.03, qPrintable(QString::number(error)));
         }
     }
@@ -211,7 +212,7 @@ private Q_SLOTS:
             net.g.node("Mul", "y", "cpu", {}, {h, net.tensor("sizes", tensorOf(DType::f32, {40}, sizes))});
         const Given samples = net.samples(4);
         const double perChannel = relativeError(net, quantized(net, samples), samples);
-        const double perTensor = relativeError(net, quantized(net, samples, false), samples);
+        const double perTensor = relativeError(net, quantized(net, samples, {.perChannel = false}), samples);
         QVERIFY2(perChannel < 0.02 && perTensor > 20 * perChannel,
                  qPrintable(QStringLiteral("%1 %2").arg(perChannel).arg(perTensor)));
     }
@@ -225,6 +226,49 @@ private Q_SLOTS:
         }
         const Given zeros = net.samples(1, 0, 0);
         QVERIFY(relativeError(net, quantized(net, zeros), zeros) < 0.03); // the bias
+    }
+
+    /// Of 1,000 elements of x, one is 500 times as large as the others.
+    void percentilesClipOutliers() {
+        Dice dice(5);
+        Net net;
+        net.x = net.g.node("Input", "x", "cpu", {{"shape", Ints{40, 25}}});
+        net.y = net.g.node("MatMul", "y", "cpu", {},
+                           {net.x, net.tensor("w", dice.tensor(DType::f32, {25, 10}, -0.5, 0.5))});
+        Sample sample = net.samples(1).read(0);
+        sample.begin()->second.values<float>()[7] = 1000;
+        const Given outlier({sample});
+        const PortRef x{net.x, 0};
+        const auto rangeAt = [&](double percentile) {
+            return observeRanges(net.g.graph(), net.setup(), outlier, {}, percentile).at(x);
+        };
+        QCOMPARE(rangeAt(100).most, 1000.0F);
+        QVERIFY(rangeAt(99).most < 3 && rangeAt(99).most > 1.5);
+        QVERIFY(rangeAt(99).least >= -2 && rangeAt(99).least < -1.5);
+        // The scale fits the other elements, as their samples show.
+        const Given usual = net.samples(3);
+        const double clipped = relativeError(net, quantized(net, outlier, {.percentile = 99}), usual);
+        const double whole = relativeError(net, quantized(net, outlier), usual);
+        QVERIFY2(clipped < 0.03 && whole > 10 * clipped,
+                 qPrintable(QStringLiteral("%1 %2").arg(clipped).arg(whole)));
+    }
+
+    void theFirstAndTheLastLayerMayStay() {
+        const Net net = convolutional();
+        const Given samples = net.samples(3);
+        const LowerPrecision change = quantized(net, samples, {.keepsFirstAndLast = true});
+        QCOMPARE(change.convolutions, 1);
+        QCOMPARE(change.products, 0);
+        QCOMPARE(change.skipped, 2);
+        const Graph graph = after(net, change);
+        QCOMPARE(graph.findByName("c1")->op, std::string("Conv"));
+        QCOMPARE(graph.find(net.y)->op, std::string("Gemm"));
+        QCOMPARE(countOf(graph, "QLinearConv"), 1);
+        QVERIFY(relativeError(net, change, samples) < relativeError(net, quantized(net, samples), samples));
+        const Net small = perceptron(); // both of its layers
+        const LowerPrecision none = quantized(small, small.samples(1), {.keepsFirstAndLast = true});
+        QVERIFY(none.delta.empty());
+        QCOMPARE(none.skipped, 2);
     }
 
     /// Its weights are 0, so that with their scale the bias would not fit 32 bits.
