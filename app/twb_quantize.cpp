@@ -161,9 +161,10 @@ ExitCode quantize(const QuantizeOptions& options) {
                     fmt::format("{}: nothing to convert: the graph has no Conv, MatMul or Gemm in f32 with "
                                 "fixed weights{}",
                                 options.file,
-                                change.change.skipped > 0
-                                    ? fmt::format(" that a kernel in {} could compute", options.to)
-                                    : std::string()));
+                                change.change.skipped == 0 ? std::string()
+                                : options.keepFirstAndLast
+                                    ? " besides the first and the last, which --keep-first-last keeps in f32"
+                                    : fmt::format(" that a kernel in {} could compute", options.to)));
     output.save(modelOf(options, placed, change.change.delta, held));
     if (!options.report.empty())
         writeFileAtomically(options.report, toJson(options, change, samples->count()).dump(2) + "\n");

@@ -116,7 +116,8 @@ private Q_SLOTS:
         row("percentile", {"net.twb", "--calibrate", "samples", "--percentile", "40"}, 2, "--percentile");
         row("for int8", {"net.twb", "--calibrate", "samples", "--to", "bf16", "--keep-first-last"}, 2,
             "are for int8");
-        row("only ends", {"net.twb", "--calibrate", "samples", "--keep-first-last"}, 1, "nothing to convert");
+        row("only ends", {"net.twb", "--calibrate", "samples", "--keep-first-last"}, 1,
+            "besides the first and the last, which --keep-first-last keeps");
         row("no file", {"none.twb"}, 4, "none.twb");
         row("its own file", {"net.twb", "-o", "net.twb", "--calibrate", "samples"}, 2, "net.twb");
         row("report over the project", {"net.twb", "--report", "net.twb", "--calibrate", "samples"}, 2,
