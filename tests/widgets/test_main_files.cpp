@@ -1,5 +1,6 @@
 #include "formats/project.h"
 #include "support/test_main.h"
+#include "widgets/button_answer.h"
 #include "widgets/file_answer.h"
 #include "widgets/window_hand.h"
 
@@ -22,7 +23,22 @@ private Q_SLOTS:
     void anEndingThatIsNoPictureIsRefused();
     void noFileOfTheGraphIsReplaced_data();
     void noFileOfTheGraphIsReplaced();
+    void savedEditsStayWhenTheirFileIsOpenedAgain();
 };
+
+namespace {
+
+Graph onesGraph() {
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 200});
+    const NodeId ones = addNode(builder, cpu, "Ones", "ones", 16, 16);
+    builder.connect({{ones, 0}, {addNode(builder, cpu, "Relu", "relu", 240, 16), 0}});
+    graph.apply(builder.take());
+    return graph;
+}
+
+} // namespace
 
 void TestMainFiles::initTestCase() {
     isolateSettings();
@@ -196,6 +212,29 @@ void TestMainFiles::anEndingThatIsNoPictureIsRefused() {
     QVERIFY(box.answered());
     QVERIFY(box.detail().contains(QLatin1String(".svg")));
     QVERIFY(!QFile::exists(path));
+}
+
+void TestMainFiles::savedEditsStayWhenTheirFileIsOpenedAgain() {
+    const QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("mine.twb"));
+    const QString link = folder.filePath(QStringLiteral("link.twb"));
+    saveProject(onesGraph(), path.toStdString());
+    QVERIFY(QFile::link(path, link));
+    const auto window = makeWindow();
+    QVERIFY(window->openFile(path));
+    std::size_t nodes = 2;
+    for (const QString& again : {path, link}) {
+        action(*window, QStringLiteral("Select all"))->trigger();
+        action(*window, QStringLiteral("Duplicate"))->trigger();
+        nodes *= 2;
+        QCOMPARE(window->document().graph().nodes().size(), nodes);
+        const BoxAnswer save(QMessageBox::Save);
+        QVERIFY(window->openFile(again));
+        QVERIFY(save.answered());
+        QCOMPARE(window->document().graph().nodes().size(), nodes);
+        QVERIFY(!window->document().isModified());
+        QCOMPARE(loadProject(path.toStdString()).nodes().size(), nodes);
+    }
 }
 
 TWB_GUI_TEST_MAIN(TestMainFiles)

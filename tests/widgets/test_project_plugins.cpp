@@ -2,6 +2,7 @@
 #include "ops/op_table.h"
 #include "ops/plugins/project_plugins.h"
 #include "support/test_main.h"
+#include "widgets/button_answer.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/window_hand.h"
@@ -14,32 +15,6 @@
 
 using namespace twb;
 using namespace twb::test;
-
-namespace {
-
-/// Presses the button with this text in the next message box; without a text, Esc.
-class ButtonAnswer : public QObject {
-public:
-    explicit ButtonAnswer(const QString& button) : m_button(button) {
-        connect(&m_timer, &QTimer::timeout, this, [this] {
-            auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
-            if (!box) return;
-            m_timer.stop();
-            text = box->text();
-            if (m_button.isEmpty()) QTest::keyClick(box, Qt::Key_Escape);
-            for (QAbstractButton* one : box->buttons())
-                if (one->text().remove(QLatin1Char('&')) == m_button) QTest::mouseClick(one, Qt::LeftButton);
-        });
-        m_timer.start(10);
-    }
-    QString text; ///< empty: no box was shown
-
-private:
-    QString m_button;
-    QTimer m_timer;
-};
-
-} // namespace
 
 /// Plug-ins in the folder "ops" beside a project.
 class TestProjectPlugins : public QObject {

@@ -202,6 +202,9 @@ bool FileActions::openFile(const QString& path) {
     const QString title = tr("Cannot open the file");
     std::optional<OpenedFile> file;
     if (!m_editor.attempt(title, [&] { file = readFile(path); }) || !file || !mayLeave()) return false;
+    // Save may have written this very file after it was read.
+    const bool isOpen = QFileInfo(m_document.path()) == QFileInfo(file->path);
+    if (isOpen && (!m_editor.attempt(title, [&] { file = readFile(path); }) || !file)) return false;
     const QString absolute = file->path;
     if (!m_editor.attempt(title, [&] { showFile(std::move(*file)); })) return false;
     rememberRecent(absolute);
