@@ -47,6 +47,25 @@ template <class T> T* editor(WindowHand& hand, const char* attribute) {
     return hand.window->findChild<T*>(QLatin1String("attribute.") + QLatin1String(attribute));
 }
 
+/// Replaces the text of a field, without Enter.
+void type(QLineEdit* field, const char* text) {
+    QTest::mouseClick(field, Qt::LeftButton);
+    field->selectAll();
+    QTest::keyClicks(field, QLatin1String(text));
+}
+
+/// A graph that can run: ones through a LeakyRelu.
+Graph leakyGraph() {
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 320});
+    const NodeId ones = addNode(builder, cpu, "Ones", "ones", 16, 16);
+    const NodeId leaky = addNode(builder, cpu, "LeakyRelu", "leaky", 240, 16, {{"alpha", 0.5}});
+    builder.connect({{ones, 0}, {leaky, 0}});
+    graph.apply(builder.take());
+    return graph;
+}
+
 QLineEdit* line(WindowHand& hand, const char* attribute) { return editor<QLineEdit>(hand, attribute); }
 
 /// Calls a function on the file dialog when it appears.
@@ -211,6 +230,52 @@ private Q_SLOTS:
         QVERIFY(takes.isSeen);
         QCOMPARE(hand.node(g.file).attributes.text("path"), std::string("w.npz#weight"));
         QVERIFY(hand.document.analysis().find(g.file)->fine);
+    }
+
+    /// F5 ran without it, Ctrl+S saved without it, and Ctrl+W closed without a question.
+    void anActionTakesOverTheTypedText() {
+        WindowHand hand(leakyGraph());
+        const QTemporaryDir folder;
+        hand.document.save(folder.filePath(QStringLiteral("g.twb")));
+        const NodeId leaky = hand.node("leaky")->id;
+        const auto alpha = [&] { return hand.node(leaky).attributes.number("alpha"); };
+        hand.click(hand.middle(leaky));
+        QLineEdit* field = line(hand, "alpha");
+        type(field, "0.25");
+        QCOMPARE(alpha(), 0.5);
+        QTest::keyClick(field, Qt::Key_F5);
+        QCOMPARE(alpha(), 0.25);
+        QVERIFY(waitForRun(*hand.window));
+        QVERIFY(!hand.window->runs().state().stale);
+        type(field, "0.125");
+        QTest::keyClick(field, Qt::Key_S, Qt::ControlModifier);
+        QCOMPARE(alpha(), 0.125);
+        QVERIFY(!hand.document.isModified());
+        type(field, "2");
+        const BoxAnswer cancel(QMessageBox::Cancel);
+        QVERIFY(!hand.window->close());
+        QVERIFY(cancel.answered());
+        QCOMPARE(alpha(), 2.0);
+    }
+
+    /// It was erased by the refresh at the end of a run.
+    void aRunThatEndsLeavesTheTypedText() {
+        WindowHand hand(leakyGraph());
+        const NodeId leaky = hand.node("leaky")->id;
+        hand.click(hand.middle(leaky));
+        QLineEdit* field = line(hand, "alpha");
+        type(field, "0.7");
+        hand.window->runs().run(1);
+        QVERIFY(waitForRun(*hand.window));
+        QCOMPARE(field->text(), QStringLiteral("0.7"));
+        QCOMPARE(hand.node(leaky).attributes.number("alpha"), 0.5);
+        QTest::keyClick(field, Qt::Key_Return);
+        QCOMPARE(hand.node(leaky).attributes.number("alpha"), 0.7);
+        type(field, "0.9");
+        QTest::keyClick(field, Qt::Key_Escape);
+        QCOMPARE(field->text(), QStringLiteral("0.7"));
+        hand.document.undoStack().undo(); // another value is shown at once
+        QCOMPARE(field->text(), QStringLiteral("0.5"));
     }
 };
 

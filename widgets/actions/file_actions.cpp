@@ -11,6 +11,7 @@
 #include "widgets/actions/menu_action.h"
 #include "widgets/busy_dialog.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/finish_typing.h"
 #include "widgets/message_box.h"
 #include "widgets/model_import.h"
 #include "widgets/notice_bar.h"
@@ -269,6 +270,7 @@ bool FileActions::mayEndRun() {
 
 /// Asks about unsaved changes. False if the user cancelled.
 bool FileActions::mayDiscard() {
+    finishTyping(m_window.focusWidget());
     if (!m_document.isModified()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                     tr("Save the changes to %1?").arg(m_document.title()),

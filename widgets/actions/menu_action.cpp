@@ -2,7 +2,10 @@
 
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/crash_report.h"
+#include "widgets/finish_typing.h"
 #include "widgets/settings_dialog.h"
+
+#include <QApplication>
 
 namespace twb {
 
@@ -13,6 +16,7 @@ QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcu
     makeEditable(*action, shortcut);
     QObject::connect(action, &QAction::triggered, action, [action, triggered] {
         rememberAction(pathOf(*action)); // before the action, which may crash
+        finishTyping(QApplication::focusWidget());
         triggered();
     });
     return action;

@@ -13,7 +13,7 @@ class CanvasWidget;
 class Document;
 
 /// Adds an action that the user can find by name and give another shortcut. A crash report names it once it
-/// was triggered.
+/// was triggered. Text typed before into a field counts for it (finishTyping).
 QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcut,
                    const std::function<void()>& triggered);
 /// The action's text after the submenus that lead to it: "Heat ▸ By time". Without the main menu's name.

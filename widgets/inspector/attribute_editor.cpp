@@ -75,7 +75,7 @@ AttributeEditor::AttributeEditor(std::vector<const Op*> ops, const AttributeSpec
     policy.setRetainSizeWhenHidden(true);
     m_reset->setSizePolicy(policy);
     connect(m_reset, &QToolButton::clicked, this, [this] { commit(std::nullopt); });
-    setValue(std::nullopt);
+    showValue(std::nullopt);
 }
 
 QWidget* AttributeEditor::makeEditor() {
@@ -127,7 +127,16 @@ std::optional<AttributeValue> AttributeEditor::shown() const {
     return m_value ? m_value : m_spec.defaultValue;
 }
 
+bool AttributeEditor::isTyping() const {
+    return m_line && m_line->isModified() && m_line->window()->focusWidget() == m_line;
+}
+
 void AttributeEditor::setValue(const std::optional<AttributeValue>& value) {
+    if (!m_isMixed && value == m_value && isTyping()) return;
+    showValue(value);
+}
+
+void AttributeEditor::showValue(const std::optional<AttributeValue>& value) {
     m_value = value;
     m_isMixed = false;
     m_reset->setVisible(value.has_value() && (m_spec.defaultValue || !m_spec.required));
@@ -150,6 +159,10 @@ void AttributeEditor::setValue(const std::optional<AttributeValue>& value) {
 }
 
 void AttributeEditor::setMixed() {
+    if (!m_isMixed || !isTyping()) showMixed();
+}
+
+void AttributeEditor::showMixed() {
     m_value.reset();
     m_isMixed = true;
     m_reset->setVisible(m_spec.defaultValue || !m_spec.required);
@@ -188,7 +201,7 @@ void AttributeEditor::commitText() {
 
 void AttributeEditor::commit(std::optional<AttributeValue> value) {
     if (!m_isMixed && value == m_value) {
-        setValue(m_value);
+        showValue(m_value);
         return;
     }
     Q_EMIT edited({std::move(value)});
@@ -210,9 +223,9 @@ void AttributeEditor::chooseFile() {
 bool AttributeEditor::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
         if (m_isMixed)
-            setMixed();
+            showMixed();
         else
-            setValue(m_value);
+            showValue(m_value);
         return true;
     }
     return QWidget::eventFilter(watched, event);

@@ -35,9 +35,10 @@ public:
                     QWidget* parent = nullptr);
 
     const AttributeSpec& spec() const noexcept { return m_spec; }
-    /// Shows the node's value; nothing: the default applies.
+    /// Shows the node's value; nothing: the default applies. Text that the user is typing stays unless the
+    /// value has changed.
     void setValue(const std::optional<AttributeValue>& value);
-    /// Shows that nodes differ; an edit sets all of them.
+    /// Shows that nodes differ; an edit sets all of them. Text that the user is typing stays.
     void setMixed();
 
 Q_SIGNALS:
@@ -48,6 +49,9 @@ protected:
 
 private:
     QWidget* makeEditor();
+    bool isTyping() const;
+    void showValue(const std::optional<AttributeValue>& value);
+    void showMixed();
     void commitText();
     void commit(std::optional<AttributeValue> value);
     void setRefusal(const QString& sentence);
