@@ -127,6 +127,7 @@ void Document::dropDeadSelection() {
 }
 
 void Document::select(Selection selection) {
+    if (!(selection == m_selection)) Q_EMIT selectionChanging();
     const Selection before = std::exchange(m_selection, std::move(selection));
     dropDeadSelection();
     if (!(before == m_selection)) Q_EMIT selectionChanged();

@@ -107,6 +107,7 @@ public:
 Q_SIGNALS:
     void changed(const twb::Delta& delta); ///< after every apply, undo and redo; the analysis is up to date
     void reset();                          ///< another graph was set
+    void selectionChanging(); ///< before select() changes the selection; edits of the selected items are due
     void selectionChanged();
     void devicesChanged();
     void modifiedChanged(bool modified);

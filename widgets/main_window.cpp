@@ -325,6 +325,8 @@ void MainWindow::showProblems() {
 
 /// Selects the node or wire at which the run is stopped, so that the inspector shows its tensor.
 void MainWindow::showStop() {
+    if (QApplication::activePopupWidget() || QApplication::activeModalWidget())
+        return; // an open menu or dialog is about the present selection
     const NodeId node = m_runs.state().stop->node;
     m_inspector->show();
     if (const std::optional<Edge> edge = m_runs.stoppedEdge()) {

@@ -106,6 +106,25 @@ private Q_SLOTS:
         QCOMPARE(stopsOf(hand, line.plus), "nan or inf");
     }
 
+    /// A menu opened on one node acted on another after the run had stopped there.
+    void aStopLeavesTheSelectionOfAnOpenMenu() {
+        const Line line;
+        WindowHand hand(line.graph);
+        hand.click(hand.middle(line.root));
+        hand.key(Qt::Key_B);
+        hand.click(hand.middle(line.x));
+        QMenu menu;
+        menu.addAction(QStringLiteral("an entry"));
+        menu.popup(hand.canvas.mapToGlobal(QPoint(200, 200)));
+        QTRY_VERIFY(QApplication::activePopupWidget());
+        hand.window->runs().run(1);
+        QVERIFY(waitForStop(hand));
+        QCOMPARE(hand.document.selection().nodes, std::set{line.x});
+        menu.close();
+        hand.window->runs().stop();
+        QVERIFY(waitForRun(*hand.window));
+    }
+
     void aRunStopsThereStepsAndGoesOn() {
         const Line line;
         WindowHand hand(line.graph);

@@ -277,6 +277,52 @@ private Q_SLOTS:
         hand.document.undoStack().undo(); // another value is shown at once
         QCOMPARE(field->text(), QStringLiteral("0.5"));
     }
+
+    /// The value was written into the node that was selected next.
+    void typedTextStaysWithItsNode_data() {
+        QTest::addColumn<bool>("byKey");
+        QTest::newRow("a key selects") << true;
+        QTest::newRow("the program selects") << false;
+    }
+    void typedTextStaysWithItsNode() {
+        QFETCH(bool, byKey);
+        const Several g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.two));
+        QLineEdit* field = line(hand, "alpha");
+        type(field, "4");
+        if (byKey) {
+            QTest::keyClick(field, Qt::Key_F8); // a Gemm without inputs is a problem
+            QTest::keyClick(hand.window->focusWidget(), Qt::Key_F8);
+        } else {
+            Selection other;
+            other.nodes = {g.one};
+            hand.document.select(other);
+        }
+        QVERIFY(!hand.document.selection().nodes.contains(g.two) || byKey);
+        QCoreApplication::processEvents();
+        QCOMPARE(hand.node(g.two).attributes.number("alpha"), 4.0);
+        QCOMPARE(hand.node(g.one).attributes.number("alpha"), 0.5);
+        QVERIFY(!hand.node(g.three).attributes.has("alpha"));
+        QCOMPARE(hand.undoSteps(), 1);
+    }
+
+    /// The editor was deleted while its file dialog was open.
+    void theChooserOutlivesItsEditor() {
+        const Several g;
+        WindowHand hand(g.graph);
+        hand.click(hand.middle(g.file));
+        Chooser chooser([&](FileChooser& dialog) {
+            Selection other;
+            other.nodes = {g.one};
+            hand.document.select(other);
+            QTimer::singleShot(50, &dialog, [&dialog] { QTest::keyClick(&dialog, Qt::Key_Escape); });
+        });
+        openChooser(hand);
+        QVERIFY(chooser.isSeen);
+        QCOMPARE(hand.undoSteps(), 0);
+        QVERIFY(line(hand, "alpha"));
+    }
 };
 
 TWB_GUI_TEST_MAIN(TestInspector)

@@ -11,6 +11,7 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QPointer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -214,8 +215,9 @@ void AttributeEditor::setRefusal(const QString& sentence) {
 }
 
 void AttributeEditor::chooseFile() {
-    FileChooser chooser(this, m_folder);
-    if (chooser.exec() != QDialog::Accepted || chooser.chosen().isEmpty()) return;
+    FileChooser chooser(window(), m_folder);
+    const QPointer<AttributeEditor> self(this); // deleted with the selection, which may change meanwhile
+    if (chooser.exec() != QDialog::Accepted || !self || chooser.chosen().isEmpty()) return;
     m_line->setText(QDir(m_folder).relativeFilePath(chooser.chosen()));
     commitText();
 }

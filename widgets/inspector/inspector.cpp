@@ -7,6 +7,7 @@
 #include "profile/report.h"
 #include "widgets/edit_title.h"
 #include "widgets/engine_words.h"
+#include "widgets/finish_typing.h"
 #include "widgets/graph_edits.h"
 #include "widgets/inspector/attribute_editor.h"
 #include "widgets/inspector/op_help_view.h"
@@ -130,6 +131,10 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
     connect(m_problems, &ProblemCards::allRequested, this, &Inspector::problemsRequested);
     connect(&m_document, &Document::changed, this, &Inspector::refresh);
     connect(&m_document, &Document::reset, this, &Inspector::refresh);
+    connect(&m_document, &Document::selectionChanging, this, [this] {
+        QWidget* focused = window()->focusWidget();
+        if (focused && isAncestorOf(focused)) finishTyping(focused);
+    });
     connect(&m_document, &Document::selectionChanged, this, &Inspector::refresh);
     connect(&m_document, &Document::devicesChanged, this, &Inspector::refresh);
     connect(&m_runs, &RunController::preparing, this, &Inspector::refreshFigures);
@@ -338,11 +343,11 @@ void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
 }
 
 void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
-    for (AttributeEditor* editor : m_editors) {
+    for (AttributeEditor* editor : std::exchange(m_editors, {})) {
+        editor->disconnect(this); // hide() takes the focus from the editor, which then reports its text
         editor->hide();
         editor->deleteLater(); // the call may come from this editor
     }
-    m_editors.clear();
     m_builtOps = ops;
     if (ops.empty()) return;
     for (const AttributeSpec& spec : ops.front()->attributes) {
@@ -354,7 +359,9 @@ void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
         if (!isShared) continue;
         auto* editor = new AttributeEditor(ops, spec, m_document.folder(), m_attributes);
         connect(editor, &AttributeEditor::edited, this,
-                [this, editor](const AttributeEdit& edit) { setAttribute(editor->spec(), edit.value); });
+                [this, editor, nodes = m_builtFor](const AttributeEdit& edit) {
+                    setAttribute(nodes, editor->spec(), edit.value);
+                });
         m_attributeRows->addWidget(editor);
         m_editors.push_back(editor);
     }
@@ -426,17 +433,20 @@ void Inspector::rename() {
     apply(builder.take());
 }
 
-void Inspector::setAttribute(const AttributeSpec& spec, const std::optional<AttributeValue>& value) {
+void Inspector::setAttribute(const std::set<NodeId>& nodes, const AttributeSpec& spec,
+                             const std::optional<AttributeValue>& value) {
     Delta delta;
-    for (const NodeId id : m_document.selection().nodes) {
-        const Node& before = *m_document.graph().find(id);
-        Node after = before;
+    for (const NodeId id : nodes) {
+        const Node* before = m_document.graph().find(id);
+        if (!before) continue;
+        Node after = *before;
         if (value)
             after.attributes.set(spec.name, *value);
         else
             after.attributes.erase(spec.name);
-        if (after != before) delta.nodes.push_back({before, std::move(after)});
+        if (after != *before) delta.nodes.push_back({*before, std::move(after)});
     }
+    if (delta.nodes.empty()) return;
     delta.title =
         editTitle(EditTitle::tr("Set %1 of %2"), spec.name,
                   delta.nodes.size() == 1 ? delta.nodes.front().after->name : nodeCount(delta.nodes.size()));

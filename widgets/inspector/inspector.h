@@ -64,7 +64,8 @@ private:
     void fillLanes(const std::vector<NodeId>& nodes);
     void moveToLane(int index);
     void rename();
-    void setAttribute(const AttributeSpec& spec, const std::optional<AttributeValue>& value);
+    void setAttribute(const std::set<NodeId>& nodes, const AttributeSpec& spec,
+                      const std::optional<AttributeValue>& value);
     void apply(Delta delta);
     void showTensor(PortRef output);
     void readTensor(PortRef output);
