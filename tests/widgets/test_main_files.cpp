@@ -24,6 +24,7 @@ private Q_SLOTS:
     void noFileOfTheGraphIsReplaced_data();
     void noFileOfTheGraphIsReplaced();
     void savedEditsStayWhenTheirFileIsOpenedAgain();
+    void theDataSetsOfATrainingGraphAreCopied();
 };
 
 namespace {
@@ -235,6 +236,39 @@ void TestMainFiles::savedEditsStayWhenTheirFileIsOpenedAgain() {
         QVERIFY(!window->document().isModified());
         QCOMPARE(loadProject(path.toStdString()).nodes().size(), nodes);
     }
+}
+
+/// Only the files of File nodes were copied.
+void TestMainFiles::theDataSetsOfATrainingGraphAreCopied() {
+    const QTemporaryDir folder;
+    const QTemporaryDir other;
+    Graph graph;
+    DeltaBuilder builder(graph, "make");
+    const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+    addNode(builder, cpu, "Batches", "rows", 16, 16,
+            {{"path", std::string("x.npy")}, {"labels", std::string("set/y.npy")}});
+    addNode(builder, cpu, "Save", "out", 240, 16, {{"path", std::string("out.npy")}});
+    graph.apply(builder.take());
+    saveProject(graph, folder.filePath(QStringLiteral("graph.twb")).toStdString());
+    QVERIFY(QDir(folder.path()).mkdir(QStringLiteral("set")));
+    for (const char* name : {"x.npy", "set/y.npy", "out.npy"}) {
+        QFile file(folder.filePath(QLatin1String(name)));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(name);
+    }
+    const auto window = makeWindow();
+    window->load(folder.filePath(QStringLiteral("graph.twb")));
+    const FileAnswer name(QStringLiteral("*.twb"), other.filePath(QStringLiteral("graph.twb")));
+    const ButtonAnswer copy(QStringLiteral("Copy"));
+    action(*window, QStringLiteral("Save as…"))->trigger();
+    QCOMPARE(window->document().path(), other.filePath(QStringLiteral("graph.twb")));
+    QCOMPARE(copy.text, QStringLiteral("The graph reads 2 tensor files that are not in the new folder."));
+    for (const char* read : {"x.npy", "set/y.npy"}) {
+        QFile file(other.filePath(QLatin1String(read)));
+        QVERIFY2(file.open(QIODevice::ReadOnly), read);
+        QCOMPARE(file.readAll(), QByteArray(read));
+    }
+    QVERIFY(!QFile::exists(other.filePath(QStringLiteral("out.npy")))); // the graph writes it
 }
 
 TWB_GUI_TEST_MAIN(TestMainFiles)

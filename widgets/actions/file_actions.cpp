@@ -1,6 +1,7 @@
 #include "widgets/actions/file_actions.h"
 
 #include "core/error.h"
+#include "formats/file_claims.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
 #include "graph/delta.h"
@@ -39,15 +40,11 @@ namespace {
 QString projectFilter() { return FileActions::tr("Tensor Workbench projects (*.twb);;All files (*)"); }
 
 /// The tensor files that a graph reads, as it names them.
-QStringList filesRead(const Document& document) {
+QStringList filesRead(const Graph& graph) {
     QStringList out;
-    for (const Node& node : document.graph().nodes()) {
-        if (node.op != "File") continue;
-        const AttributeValue* path = node.attributes.find("path");
-        const auto* text = path ? std::get_if<std::string>(path) : nullptr;
-        if (!text) continue;
-        const QString file = toQt(splitTensorPath(*text).file);
-        if (!out.contains(file)) out << file;
+    for (const GraphFile& named : filesNamedBy(graph)) {
+        const QString file = toQt(splitTensorPath(named.path).file);
+        if (!named.isWritten && !out.contains(file)) out << file;
     }
     return out;
 }
@@ -309,7 +306,7 @@ bool FileActions::offerTensors(const QString& path) {
     const QDir from(m_document.folder());
     const QDir to(QFileInfo(path).absolutePath());
     QStringList missing;
-    for (const QString& file : filesRead(m_document))
+    for (const QString& file : filesRead(m_document.graph()))
         if (from.exists(file) && !to.exists(file)) missing << file;
     if (missing.isEmpty()) return true;
     QMessageBox box(
@@ -338,7 +335,7 @@ bool FileActions::bringTensors(const QString& path) {
     const QDir to = project.absoluteDir();
     QList<std::pair<QString, QString>> files;
     DeltaBuilder rename(m_document.graph(), tr("Rename tensor files").toStdString());
-    for (const QString& file : filesRead(m_document)) {
+    for (const QString& file : filesRead(m_document.graph())) {
         if (!from.exists(file)) continue;
         const QString ending = QLatin1Char('.') + QFileInfo(file).suffix();
         QString name = project.completeBaseName() + ending;
