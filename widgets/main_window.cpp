@@ -99,8 +99,8 @@ MainWindow::~MainWindow() {
 
 void MainWindow::buildActions() {
     m_editor = std::make_unique<GraphEditor>(m_document, *m_log, *m_status, *this);
-    m_files =
-        std::make_unique<FileActions>(m_document, m_runs, *m_canvas, *m_editor, *m_log, *m_notice, *this);
+    m_files = std::make_unique<FileActions>(m_document, m_runs, m_training, *m_canvas, *m_editor, *m_log,
+                                            *m_notice, *this);
     m_safety =
         std::make_unique<FileSafety>(m_document, *m_canvas, *m_files, *m_editor, *m_log, *m_notice, *this);
     m_exports = std::make_unique<ExportActions>(m_document, m_runs, *m_canvas, *m_editor, *this);

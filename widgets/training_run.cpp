@@ -1,6 +1,7 @@
 #include "widgets/training_run.h"
 
 #include "core/error.h"
+#include "formats/trained_graph.h"
 #include "widgets/text.h"
 
 #include <limits>
@@ -67,6 +68,7 @@ void TrainingRun::start(const SessionOptions& options) {
                 m_session->metric()};
     m_place = {};
     m_error.clear();
+    m_isSaved = false;
     m_news = {};
     m_isPaused = m_isEnding = false;
     m_mayStop = false;
@@ -162,6 +164,11 @@ void TrainingRun::join() {
     m_mayStop = true;
     m_changed.notify_all();
     m_thread.join();
+}
+
+void TrainingRun::saveParameters(const QString& path) {
+    saveWeights(path.toStdString(), m_trainer->parameters());
+    m_isSaved = true;
 }
 
 std::optional<Tensor> TrainingRun::value(NodeId parameter) const {

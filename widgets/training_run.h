@@ -59,8 +59,10 @@ public:
     void pause();
     void resume();
     void stop();
-    /// The parameters by name. Only while nothing runs.
-    std::map<std::string, Tensor> parameters() const { return m_trainer->parameters(); }
+    /// Whether parameters() would be lost: the last run took a step, and they were not written since.
+    bool hasUnsavedParameters() const noexcept { return hasParameters() && m_place.steps > 0 && !m_isSaved; }
+    /// Writes the parameters as safetensors. Only if hasParameters(). Throws Error(io).
+    void saveParameters(const QString& path);
     /// The trained value of a parameter of the graph, on the host. Nothing while a run is active, or for
     /// other nodes.
     std::optional<Tensor> value(NodeId parameter) const;
@@ -90,6 +92,7 @@ private:
     std::vector<TrainingCourse> m_earlier;
     TrainingPlace m_place;
     QString m_error;
+    bool m_isSaved = false;                         ///< saveParameters() has written those of the last run
     mutable std::map<std::string, Tensor> m_values; ///< of the trained parameters, when they are wanted
     QTimer m_timer;
     std::thread m_thread;

@@ -21,6 +21,7 @@
 #include "widgets/run_controller.h"
 #include "widgets/settings.h"
 #include "widgets/text.h"
+#include "widgets/training_run.h"
 
 #include <QDir>
 #include <QEventLoop>
@@ -51,10 +52,12 @@ QStringList filesRead(const Graph& graph) {
 
 } // namespace
 
-FileActions::FileActions(Document& document, RunController& runs, CanvasWidget& canvas, GraphEditor& editor,
-                         LogPanel& log, NoticeBar& notice, QWidget& window)
-    : m_document(document), m_runs(runs), m_canvas(canvas), m_editor(editor), m_log(log), m_notice(notice),
-      m_window(window), m_knownOps(opTable().size()), m_knownProblems(pluginProblems().size()) {
+FileActions::FileActions(Document& document, RunController& runs, const TrainingRun& training,
+                         CanvasWidget& canvas, GraphEditor& editor, LogPanel& log, NoticeBar& notice,
+                         QWidget& window)
+    : m_document(document), m_runs(runs), m_training(training), m_canvas(canvas), m_editor(editor),
+      m_log(log), m_notice(notice), m_window(window), m_knownOps(opTable().size()),
+      m_knownProblems(pluginProblems().size()) {
     connect(&document, &Document::reset, this, &FileActions::tellOfPlugins);
 }
 
@@ -223,6 +226,7 @@ void FileActions::openExample(const QString& path) {
 /// Asks about a run in progress, and stops it, or leaves it running on another machine. The window repaints
 /// until the run's last kernel has ended.
 bool FileActions::mayEndRun() {
+    if (!mayEndTraining()) return false;
     if (!m_runs.isRunning()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Run in progress"), tr("Stop run %1?").arg(m_runs.runNumber()),
                     QMessageBox::Cancel, &m_window);
@@ -263,6 +267,30 @@ bool FileActions::mayEndRun() {
         loop, [this] { return !m_runs.isRunning(); }, tr("Stopping run %1…").arg(m_runs.runNumber()),
         &m_window);
     return true;
+}
+
+/// Asks about a training run in progress, and about trained weights that were not exported. Both end with the
+/// graph.
+bool FileActions::mayEndTraining() {
+    const bool isActive =
+        m_training.state() == TrainingRun::State::running || m_training.state() == TrainingRun::State::paused;
+    if (!isActive && !m_training.hasUnsavedParameters()) return true;
+    const QString number = QString::number(m_training.course().number);
+    QMessageBox box(QMessageBox::NoIcon, isActive ? tr("Training in progress") : tr("Trained weights"),
+                    isActive ? tr("Stop training run %1?").arg(number)
+                             : tr("Discard the weights of training run %1?").arg(number),
+                    QMessageBox::Cancel, &m_window);
+    box.setInformativeText(
+        isActive ? tr("The training run has not ended. Its weights will be lost.")
+                 : tr("They were not exported. To keep them, choose Cancel, then Export weights in the "
+                      "Training panel."));
+    dress(box, Severity::note);
+    QPushButton* end =
+        box.addButton(isActive ? tr("Stop training") : tr("Discard weights"), QMessageBox::DestructiveRole);
+    end->setObjectName(QStringLiteral("endTraining"));
+    box.setDefaultButton(QMessageBox::Cancel);
+    box.exec();
+    return box.clickedButton() == end;
 }
 
 /// Asks about unsaved changes. False if the user cancelled.

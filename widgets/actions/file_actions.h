@@ -18,6 +18,7 @@ class GraphEditor;
 class LogPanel;
 class NoticeBar;
 class RunController;
+class TrainingRun;
 
 /// Opens and saves files, and asks before a graph or a run is lost.
 class FileActions : public QObject {
@@ -25,8 +26,8 @@ class FileActions : public QObject {
 
 public:
     /// `window` is the parent of dialogs.
-    FileActions(Document& document, RunController& runs, CanvasWidget& canvas, GraphEditor& editor,
-                LogPanel& log, NoticeBar& notice, QWidget& window);
+    FileActions(Document& document, RunController& runs, const TrainingRun& training, CanvasWidget& canvas,
+                GraphEditor& editor, LogPanel& log, NoticeBar& notice, QWidget& window);
 
     void fillNew(QMenu& menu);
     void fillOpen(QMenu& menu);
@@ -41,7 +42,8 @@ public:
     bool save();
     /// Asks before another graph replaces this one, or the window closes. False if the user cancelled.
     bool mayLeave() { return mayDiscard() && mayEndRun(); }
-    /// Asks about a run in progress, and stops it. False if the user cancelled.
+    /// Asks about a run in progress, and stops it, and about a training run and its weights. False if the
+    /// user cancelled.
     bool mayEndRun();
 
 Q_SIGNALS:
@@ -55,6 +57,7 @@ private:
     std::optional<OpenedFile> readFile(const QString& path);
     void showFile(OpenedFile file);
     bool mayDiscard();
+    bool mayEndTraining();
     bool saveAs();
     bool saveTo(const QString& path);
     bool offerTensors(const QString& path);
@@ -66,6 +69,7 @@ private:
 
     Document& m_document;
     RunController& m_runs;
+    const TrainingRun& m_training;
     CanvasWidget& m_canvas;
     GraphEditor& m_editor;
     LogPanel& m_log;

@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "formats/project.h"
-#include "formats/trained_graph.h"
 #include "widgets/ask_for_path.h"
 #include "widgets/engine_words.h"
 #include "widgets/inspector/fact_rows.h"
@@ -421,7 +420,7 @@ void TrainingPanel::write(const QString& title, const QStringList& filters, cons
 
 void TrainingPanel::exportWeights() {
     write(tr("Export weights"), {tr("Safetensors (*.safetensors)")}, QStringLiteral(".safetensors"),
-          [this](const QString& path) { saveWeights(path.toStdString(), m_training.parameters()); });
+          [this](const QString& path) { m_training.saveParameters(path); });
 }
 
 void TrainingPanel::exportCsv() {
