@@ -13,6 +13,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <set>
 
 namespace twb {
 namespace {
@@ -54,9 +55,28 @@ private:
     QTimer m_timer;
 };
 
+/// The windows with work in progress, as often as they have it.
+std::multiset<const QWidget*>& busyWindows() {
+    static std::multiset<const QWidget*> windows;
+    return windows;
+}
+
+/// Marks the window of a widget as busy.
+class Busy {
+public:
+    explicit Busy(const QWidget* widget) : m_at(busyWindows().insert(widget ? widget->window() : nullptr)) {}
+    ~Busy() { busyWindows().erase(m_at); }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+private:
+    std::multiset<const QWidget*>::iterator m_at;
+};
+
 /// `cancelled` is null for work that cannot be cancelled, `share` for work that does not report its progress.
 void workOnThread(const QString& text, QWidget* parent, const std::function<void()>& work,
                   std::atomic<bool>* cancelled, const std::atomic<double>* share = nullptr) {
+    const Busy isBusy(parent);
     std::exception_ptr failure;
     const std::unique_ptr<QThread> thread(QThread::create([&] {
         try {
@@ -92,6 +112,8 @@ bool endsWhole(const std::function<bool()>& work) {
 
 } // namespace
 
+bool isBusy(const QWidget& window) { return busyWindows().contains(&window); }
+
 void workWaiting(const QString& text, QWidget* parent, const std::function<void()>& work) {
     workOnThread(text, parent, work, nullptr);
 }
@@ -124,6 +146,7 @@ bool workReporting(const QString& text, QWidget* parent,
 void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text,
                  QWidget* parent) {
     if (isOver()) return;
+    const Busy isBusy(parent);
     QTimer::singleShot(kMoment, &loop, &QEventLoop::quit);
     loop.exec(QEventLoop::ExcludeUserInputEvents);
     if (isOver()) return;

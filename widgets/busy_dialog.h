@@ -23,6 +23,10 @@ bool workCancellable(const QString& text, QWidget* parent,
 bool workReporting(const QString& text, QWidget* parent,
                    const std::function<void(const std::function<void(double share)>& report)>& work);
 
+/// Whether one of these functions is at work for `window`, a top-level widget: then `window` must not be
+/// deleted, and what the work reads must not change.
+bool isBusy(const QWidget& window);
+
 /// Runs `loop`, which ends when `isOver` holds, with `parent` busy as above.
 void loopWaiting(QEventLoop& loop, const std::function<bool()>& isOver, const QString& text, QWidget* parent);
 

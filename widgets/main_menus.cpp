@@ -22,6 +22,7 @@
 #include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/main_window.h"
 #include "widgets/manual_window.h"
 #include "widgets/panels/log_panel.h"
@@ -34,10 +35,16 @@
 
 #include <QApplication>
 #include <QMenuBar>
+#include <QTimer>
 
 #include <initializer_list>
 
 namespace twb {
+namespace {
+
+constexpr int kSettingsMs = 100; ///< until new settings are tried again
+
+} // namespace
 
 void MainWindow::editSettings(SettingsPage page) {
     if (!askForSettings(m_document.profiles(), findChildren<QAction*>(), page, this)) return;
@@ -46,6 +53,10 @@ void MainWindow::editSettings(SettingsPage page) {
 }
 
 void MainWindow::readSettings() {
+    if (isBusy(*this)) { // its work reads the document
+        QTimer::singleShot(kSettingsMs, this, &MainWindow::readSettings);
+        return;
+    }
     for (QAction* action : findChildren<QAction*>()) readShortcut(*action);
     m_safety->readSettings();
     m_document.setStandIn(settings::profile(m_document.profiles()).toStdString());

@@ -23,6 +23,7 @@
 #include "widgets/actions/training_actions.h"
 #include "widgets/actions/view_actions.h"
 #include "widgets/actions/watch_actions.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/canvas/breadcrumb.h"
 #include "widgets/labels.h"
 #include "widgets/model_import.h"
@@ -400,6 +401,11 @@ void MainWindow::changeEvent(QEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+    if (isBusy(*this)) { // its work would go on in a deleted window
+        raise();
+        activateWindow();
+        return event->ignore();
+    }
     if (!m_files->mayLeave()) return event->ignore();
     m_safety->finish();
     event->accept();

@@ -4,6 +4,7 @@
 #include "widgets/settings.h"
 
 #include <QFileInfo>
+#include <QPointer>
 #include <QSettings>
 #include <QTimer>
 
@@ -66,16 +67,17 @@ void Session::begin(const QStringList& files) {
             if (QFileInfo::exists(path)) wanted << path;
     MainWindow& first = addWindow();
     // Deferred until the window is shown, so that messages have a parent.
-    QTimer::singleShot(0, &first, [this, wanted, &first] {
-        bool hasShown = first.guard(m_recoveryFolder);
+    QTimer::singleShot(0, &first, [this, wanted, first = QPointer(&first)] {
+        bool hasShown = first->guard(m_recoveryFolder);
         for (const QString& path : wanted) {
             const bool isOpen = std::any_of(m_windows.begin(), m_windows.end(), [&](MainWindow* window) {
                 return window->document().path() == QFileInfo(path).absoluteFilePath();
             });
             hasShown = isOpen || freeWindow().openFile(path) || hasShown;
         }
-        if (!hasShown) first.showStartPage();
-        first.offerCrashReports(m_recoveryFolder);
+        if (!first) return; // closed while another file was read
+        if (!hasShown) first->showStartPage();
+        first->offerCrashReports(m_recoveryFolder);
     });
 }
 

@@ -1,11 +1,18 @@
 #include "formats/project.h"
 #include "support/test_main.h"
+#include "widgets/busy_dialog.h"
+#include "widgets/dialog_answer.h"
 #include "widgets/project_card.h"
 #include "widgets/session.h"
+#include "widgets/settings.h"
 #include "widgets/start_page.h"
 #include "widgets/window_hand.h"
 
 #include <QDir>
+#include <QThread>
+
+#include <algorithm>
+#include <atomic>
 
 using namespace twb;
 using namespace twb::test;
@@ -140,6 +147,38 @@ private Q_SLOTS:
         BoxAnswer answer(QMessageBox::Discard);
         pressIn(window, Qt::Key_Q, Qt::ControlModifier);
         QTRY_VERIFY(session.windows().empty());
+    }
+
+    /// Quit from another window deleted a window that waited for its work, and Settings changed its document.
+    void aBusyWindowStays() {
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({path("one"), path("two")});
+        QTRY_COMPARE(session.windows().size(), std::size_t(2));
+        QTRY_COMPARE(session.windows().back()->document().path(), path("two"));
+        MainWindow& busy = *session.windows().front();
+        MainWindow& other = *session.windows().back();
+        const std::uint64_t revision = busy.document().revision();
+        std::atomic<bool> mayEnd = false;
+        QTimer::singleShot(300, &other, [&] {
+            QVERIFY(busy.findChild<QDialog*>(QStringLiteral("busy")));
+            settings::setProfile(QStringLiteral("t4"));
+            {
+                const DialogAnswer settings("settings", QDialogButtonBox::Ok);
+                pressIn(other, Qt::Key_Comma, Qt::ControlModifier);
+                QVERIFY(settings.answered());
+            }
+            QCoreApplication::processEvents();
+            QVERIFY(busy.document().revision() == revision);
+            pressIn(other, Qt::Key_Q, Qt::ControlModifier);
+            QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+            mayEnd = true;
+        });
+        workWaiting(QStringLiteral("Working…"), &busy, [&] {
+            while (!mayEnd) QThread::msleep(5);
+        });
+        QVERIFY(std::ranges::count(session.windows(), &busy) == 1);
+        QVERIFY(busy.isVisible());
+        QTRY_VERIFY(busy.document().revision() > revision); // the settings apply after the work
     }
 
 private:
