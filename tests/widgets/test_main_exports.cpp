@@ -97,6 +97,43 @@ private Q_SLOTS:
         for (const auto& transfer : json.at("transfers"))
             QCOMPARE(transfer.at("count").get<int>(), transfer.at("setup").get<bool>() ? 1 : 7);
     }
+
+    /// The report referred to figures that a run had replaced while the file dialog was open.
+    void theReportOfARunThatEndedWhileItsFileWasChosen() {
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("r.json"));
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->runs().run(7);
+        QVERIFY(waitForRun(*window));
+        std::unique_ptr<FileAnswer> answer;
+        QTimer::singleShot(50, window.get(), [&] {
+            QVERIFY(qobject_cast<QFileDialog*>(QApplication::activeModalWidget()));
+            window->runs().run(3);
+            QVERIFY(waitForRun(*window));
+            answer = std::make_unique<FileAnswer>(QStringLiteral("JSON"), path);
+        });
+        press(*window, Qt::Key_R);
+        QVERIFY(answer && answer->answered());
+        const auto json = parseReport(contentOf(path).toStdString(), "r");
+        QCOMPARE(json.at("iterations").get<int>(), 3);
+        for (const auto& transfer : json.at("transfers"))
+            QCOMPARE(transfer.at("count").get<int>(), transfer.at("setup").get<bool>() ? 1 : 3);
+        // While a run is in progress, there is no report.
+        answer.reset();
+        QTimer::singleShot(50, window.get(), [&] {
+            window->runs().runContinuously();
+            QVERIFY(QTest::qWaitFor([&] { return window->runs().done() > 0; }));
+            answer = std::make_unique<FileAnswer>(QStringLiteral("JSON"),
+                                                  folder.filePath(QStringLiteral("none.json")));
+        });
+        const BoxAnswer box(QMessageBox::Ok);
+        press(*window, Qt::Key_R);
+        QVERIFY(box.answered());
+        QVERIFY(!QFile::exists(folder.filePath(QStringLiteral("none.json"))));
+        window->runs().stop();
+        QVERIFY(waitForRun(*window));
+    }
 };
 
 TWB_GUI_TEST_MAIN(TestMainExports)

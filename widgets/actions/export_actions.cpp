@@ -66,13 +66,15 @@ void ExportActions::exportModel() {
 /// Writes the report of the last run: a .json file as `twb run --report` does, or the page that `twb report`
 /// makes of it.
 void ExportActions::exportReport() {
-    const RunReport report = m_runs.report();
-    if (!report.plan)
-        return m_editor.showError(tr("Nothing to report yet"),
-                                  tr("Run the graph first, then export its report."));
+    const auto refuse = [this] {
+        m_editor.showError(tr("Nothing to report yet"), tr("Run the graph first, then export its report."));
+    };
+    if (!m_runs.result()) return refuse();
     const QString path =
         askForPath(tr("Export the report"), {tr("HTML pages (*.html)"), tr("JSON reports (*.json)")});
     if (path.isEmpty()) return;
+    const RunReport report = m_runs.report(); // a run may have started while the dialog was open
+    if (!report.plan) return refuse();
     const bool written = m_editor.attempt(tr("Cannot write the report"), [&] {
         const OverlaidProfile* overlaid = m_runs.overlaid();
         const std::string json =
