@@ -50,7 +50,9 @@ public:
     /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
     /// endFollowing(). May be called again with a longer plan, after which all records are added again.
     /// Without awaitRun() before it, the document is made from the other program. `total`: as total().
-    void follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total = 0);
+    /// `ownSteps`: as for RunFigures.
+    void follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total = 0,
+                std::size_t ownSteps = SIZE_MAX);
     /// New records of the other program, and its completed iterations.
     void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence);
     /// The figures stay. If the result has no states, all steps of a finished run are done, and those of

@@ -41,7 +41,8 @@ void RunController::awaitRun(const QString& host, const QString& sentence, std::
     Q_EMIT preparing();
 }
 
-void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total) {
+void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total,
+                           std::size_t ownSteps) {
     if (!m_isFollowing) awaitRun({}, sentence, total);
     if (!m_isFollowing) return; // a run of this program is active
     if (m_awaited) {
@@ -58,7 +59,7 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
         m_edited = false;
     }
     m_total = total;
-    m_figures = std::make_shared<RunFigures>(std::move(plan));
+    m_figures = std::make_shared<RunFigures>(std::move(plan), ownSteps);
     assignEdges(m_figures->plan(), m_document.analysis());
     m_state.nodes.clear();
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
@@ -135,8 +136,7 @@ void RunController::show(RunTrace trace, const QString& file) {
         trace.ranks.empty()
             ? tr("Trace %1: %2").arg(name, iterations)
             : tr("Trace %1: %2 ranks, %3").arg(name, grouped(qint64(trace.ranks.size())), iterations);
-    follow(trace.plan, tr("Trace %1").arg(name));
-    m_figures = std::make_shared<RunFigures>(trace.plan, trace.ownSteps);
+    follow(trace.plan, tr("Trace %1").arg(name), 0, trace.ownSteps);
     m_ranks = std::move(trace.ranks);
     if (!isOfGraph(m_snapshot, trace)) {
         m_state.stale = true;

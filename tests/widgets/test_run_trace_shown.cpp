@@ -5,6 +5,7 @@
 #include "widgets/file_answer.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/panels/timeline_panel.h"
+#include "widgets/panels/transfer_plot.h"
 #include "widgets/review_dialog.h"
 #include "widgets/window_hand.h"
 
@@ -121,6 +122,21 @@ private Q_SLOTS:
         QVERIFY(runs.ranks().empty());
     }
 
+    /// The plot kept the empty series of figures that were replaced.
+    void thePlotOfTransfersHasTheTrace() {
+        const Job job;
+        const QTemporaryDir folder;
+        const QString path = job.write(folder);
+        WindowHand hand(job.maker.graph());
+        hand.window->bottom().showPage(QStringLiteral("transfers"));
+        const FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered());
+        hand.window->bottom().showPage(QStringLiteral("transfers"));
+        const TransferPlot& plot = *find<TransferPlot>(*hand.window, "transferPlot");
+        QVERIFY(plot.pixelOf(0, 1));
+    }
+
     void theSlowestRankIsMarked() {
         const Job job;
         const QTemporaryDir folder;
@@ -183,20 +199,6 @@ private Q_SLOTS:
         const auto& timeline = *hand.window->findChild<TimelinePanel*>();
         QCOMPARE(timeline.model().streams().size(), std::size_t(1));
         QCOMPARE(timeline.model().records().size(), std::size_t(3));
-    }
-
-    void aTraceOfAnotherGraphIsOutOfDate() {
-        const Job job;
-        const QTemporaryDir folder;
-        const QString path = job.write(folder);
-        GraphMaker other;
-        other.node("Probe", "seen", "cpu", {}, {other.node("Zeros", "zeros", "cpu")});
-        WindowHand hand(other.graph());
-        FileAnswer file(QString(), path);
-        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
-        QVERIFY(file.answered());
-        QVERIFY(hand.window->runs().state().stale);
-        QVERIFY(!find<TimelinePanel>(*hand.window, "timeline")->model().empty());
     }
 
     void anotherFileIsRefused() {
