@@ -75,8 +75,9 @@ public:
     /// "measured", or "measured on HOST".
     QString measuredText() const { return twb::measuredText(host()); }
     /// Shows a trace of `twb run --trace` in place of the last run, with the tracks of all its ranks. The
-    /// graph has the times of rank 0. Does nothing while a run is active.
-    void show(RunTrace trace, const QString& file);
+    /// graph has the times of rank 0, or none if the trace was recorded from another graph. Returns the
+    /// sentence that says so, else nothing. Does nothing while a run is active.
+    QString show(RunTrace trace, const QString& file);
     /// The pace of the ranks of the shown trace, or of the last run on another machine. Empty for a single
     /// rank.
     const std::vector<RankPace>& ranks() const noexcept { return m_ranks; }

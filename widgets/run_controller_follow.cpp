@@ -25,6 +25,22 @@ bool isOfGraph(const Graph& graph, const RunTrace& trace) {
     return hasNode;
 }
 
+/// The plan of another graph, whose nodes may have the ids of other nodes here: its steps belong to no node.
+std::shared_ptr<const Plan> withoutNodes(const Plan& plan) {
+    auto out = std::make_shared<Plan>(plan);
+    for (Step& step : out->steps) {
+        step.node = NodeId::none;
+        step.members.clear();
+    }
+    for (Transfer& transfer : out->transfers) {
+        transfer.from = transfer.to = {};
+        transfer.node = NodeId::none;
+    }
+    for (PlanValue& value : out->values) value.source = {};
+    out->valuesOfNode.clear();
+    return out;
+}
+
 } // namespace
 
 void RunController::awaitRun(const QString& host, const QString& sentence, std::int64_t total) {
@@ -127,9 +143,14 @@ void RunController::overlay(OverlaidProfile profile) {
     endFollowing(std::move(result), sentence);
 }
 
-void RunController::show(RunTrace trace, const QString& file) {
-    if (isRunning()) return;
+QString RunController::show(RunTrace trace, const QString& file) {
+    if (isRunning()) return {};
     const QString name = QFileInfo(file).fileName();
+    QString remark;
+    if (!isOfGraph(m_document.graph(), trace)) {
+        remark = tr("%1 was recorded from another graph. Open that project first, then the trace.").arg(name);
+        trace.plan = withoutNodes(*trace.plan);
+    }
     const QString iterations =
         trace.iterations == 1 ? tr("1 iteration") : tr("%1 iterations").arg(grouped(trace.iterations));
     const QString sentence =
@@ -138,10 +159,9 @@ void RunController::show(RunTrace trace, const QString& file) {
             : tr("Trace %1: %2 ranks, %3").arg(name, grouped(qint64(trace.ranks.size())), iterations);
     follow(trace.plan, tr("Trace %1").arg(name), 0, trace.ownSteps);
     m_ranks = std::move(trace.ranks);
-    if (!isOfGraph(m_snapshot, trace)) {
+    if (!remark.isEmpty()) {
         m_state.stale = true;
-        log(Severity::warning,
-            tr("%1 does not belong to this graph: open the project that was run.").arg(name));
+        log(Severity::warning, remark);
     }
     RunResult result;
     std::int64_t start = std::numeric_limits<std::int64_t>::max();
@@ -153,6 +173,7 @@ void RunController::show(RunTrace trace, const QString& file) {
     result.wallNs = result.clockNs;
     addFollowed(trace.records, trace.iterations, sentence);
     endFollowing(std::move(result), sentence);
+    return remark;
 }
 
 void RunController::removeOverlay() {

@@ -201,6 +201,34 @@ private Q_SLOTS:
         QCOMPARE(timeline.model().records().size(), std::size_t(3));
     }
 
+    void aTraceOfAnotherGraphIsOutOfDate() {
+        const Job job;
+        const QTemporaryDir folder;
+        const QString path = job.write(folder);
+        GraphMaker other;
+        other.node("Probe", "seen", "cpu", {}, {other.node("Zeros", "zeros", "cpu")});
+        WindowHand hand(other.graph());
+        FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered());
+        const RunController& runs = hand.window->runs();
+        QVERIFY(runs.state().stale);
+        QCOMPARE(find<QLabel>(*hand.window, "status")->text(),
+                 QStringLiteral("t.json was recorded from another graph. Open that project first, then the "
+                                "trace."));
+        // Its node ids coincide with those of this graph, but its times belong to no card and no edge.
+        for (const auto& [id, run] : runs.state().nodes) QVERIFY(run.ns == 0);
+        for (const auto& [edge, run] : runs.state().edges)
+            QVERIFY(run.predicted || !hand.graph().find(edge.to.node));
+        TimelinePanel& timeline = *find<TimelinePanel>(*hand.window, "timeline");
+        QVERIFY(!timeline.model().empty());
+        const auto last = std::uint32_t(timeline.model().records().size() - 1);
+        QTest::mouseClick(&timeline, Qt::LeftButton, {}, timeline.rectOf(last).center().toPoint());
+        QVERIFY(hand.document.selection().empty());
+        hand.window->bottom().showPage(QStringLiteral("transfers")); // its rows have names only
+        QVERIFY(hand.window->findChild<LedgerModel*>()->rowCount() > 0);
+    }
+
     void anotherFileIsRefused() {
         const Job job;
         WindowHand hand(job.maker.graph());

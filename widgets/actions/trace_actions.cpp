@@ -56,7 +56,8 @@ bool TraceActions::open(const QString& file) {
             trace.plan.reset();
     });
     if (!isRead || !trace.plan) return false;
-    m_runs.show(std::move(trace), file);
+    const QString remark = m_runs.show(std::move(trace), file);
+    if (!remark.isEmpty()) m_editor.say(remark, Severity::warning);
     m_bottom.show();
     m_bottom.showPage(QStringLiteral("timeline"));
     return true;
