@@ -58,8 +58,9 @@ ProgramWatch::ProgramWatch(Document& document, RunController& runs, QObject* par
         stop();
         Q_EMIT failed(tr("Cannot watch the program: %1").arg(reason));
     });
-    connect(&m_runs, &RunController::leaveRequested, this,
-            [this] { end(tr("Stopped watching. The watched program keeps running.")); });
+    connect(&m_runs, &RunController::leaveRequested, this, [this] {
+        if (m_isShown) end(tr("Stopped watching. The watched program keeps running."));
+    });
     connect(&m_document, &Document::reset, this, [this] {
         if (m_isShown) stop();
     });
@@ -69,6 +70,7 @@ void ProgramWatch::start(const WatchableProgram& program) {
     if (isActive()) end(tr("Stopped watching. The watched program keeps running."));
     m_program.emplace();
     m_isShown = false;
+    m_revision = m_document.revision();
     m_rest.clear();
     m_socket.connectToServer(program.socket, QIODevice::ReadOnly);
     m_timer.start();
@@ -108,6 +110,12 @@ void ProgramWatch::readSocket() {
 /// all records.
 void ProgramWatch::show() {
     if (!m_isShown) {
+        if (m_runs.isRunning() || m_document.revision() != m_revision)
+            throw Error(ErrorCode::invalidArgument,
+                        tr("The graph was edited, or a run was started, before %1 answered. Choose Watch a "
+                           "process again.")
+                            .arg(scriptName())
+                            .toStdString());
         const QFileInfo script(toQt(m_program->script()));
         m_document.import(Graph(),
                           script.absoluteDir().filePath(script.completeBaseName() + QStringLiteral(".twb")),
@@ -139,8 +147,9 @@ void ProgramWatch::end(const QString& sentence) {
     if (!isActive()) return;
     RunResult result;
     result.wallNs = result.clockNs = m_program->clockNs();
+    const bool isShown = m_isShown; // else the run, if there is one, is another's
     stop();
-    m_runs.endFollowing(std::move(result), sentence);
+    if (isShown) m_runs.endFollowing(std::move(result), sentence);
 }
 
 void ProgramWatch::stop() {

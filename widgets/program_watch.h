@@ -37,7 +37,8 @@ class ProgramWatch : public QObject {
 public:
     ProgramWatch(Document& document, RunController& runs, QObject* parent = nullptr);
 
-    /// Replaces the document's graph by the program's, once it answers. Ends an earlier watch.
+    /// Replaces the document's graph by the program's, once it answers; if the graph was edited or a run was
+    /// started before that, failed(). Ends an earlier watch.
     void start(const WatchableProgram& program);
     bool isActive() const noexcept { return m_program.has_value(); }
 
@@ -62,6 +63,7 @@ private:
     QByteArray m_rest; ///< an incomplete line
     std::optional<WatchedProgram> m_program;
     bool m_isShown = false;
+    std::uint64_t m_revision = 0; ///< of the document when the watch began
 };
 
 } // namespace twb

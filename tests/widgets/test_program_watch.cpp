@@ -12,6 +12,7 @@
 #include <QSignalSpy>
 
 #include <memory>
+#include <optional>
 
 using namespace twb;
 using namespace twb::test;
@@ -245,6 +246,54 @@ private Q_SLOTS:
         QVERIFY(!window->runs().isRunning());
         QTRY_VERIFY(program.hasLostWindow());
         QVERIFY(!window->runs().figures());
+    }
+
+    /// The program's graph replaced a graph that was opened or edited meanwhile.
+    void aLateAnswerLeavesTheGraph() {
+        const QTemporaryDir runtime;
+        Program program(runtime);
+        const auto window = makeWindow();
+        watchFirst(*window);
+        QTRY_VERIFY(program.hasWindow());
+        window->load(sourcePath(kDigits));
+        const Graph before = window->document().graph();
+        const BoxAnswer answer(QMessageBox::Ok);
+        program.header();
+        QTRY_VERIFY(answer.answered());
+        QVERIFY2(answer.detail().contains(QStringLiteral("train.py")), qPrintable(answer.detail()));
+        QVERIFY(window->document().graph() == before);
+        QVERIFY(!window->runs().isRunning());
+        QTRY_VERIFY(program.hasLostWindow());
+    }
+
+    /// A watch that was not shown yet ended the following of a run on another machine.
+    void aLateAnswerLeavesTheRun_data() {
+        QTest::addColumn<bool>("answers");
+        QTest::newRow("answers") << true;
+        QTest::newRow("closes its connection") << false;
+    }
+    void aLateAnswerLeavesTheRun() {
+        QFETCH(bool, answers);
+        const QTemporaryDir runtime;
+        Program program(runtime);
+        const auto window = makeWindow();
+        watchFirst(*window);
+        QTRY_VERIFY(program.hasWindow());
+        RunController& runs = window->runs();
+        runs.awaitRun(QStringLiteral("host"), QStringLiteral("Copying"), 3);
+        std::optional<BoxAnswer> answer;
+        if (answers) {
+            answer.emplace(QMessageBox::Ok);
+            program.header();
+            QTRY_VERIFY(answer->answered());
+            QTRY_VERIFY(program.hasLostWindow());
+        } else {
+            program.close();
+            QTest::qWait(200); // time for a watch that looks at its socket every 33 ms
+        }
+        QVERIFY(runs.isRunning() && runs.isAwaiting());
+        QCOMPARE(runs.sentence(), QStringLiteral("Copying"));
+        runs.endFollowing({}, {});
     }
 
     void deadSocketsAreNotListed() {
