@@ -188,20 +188,29 @@ void Document::restore(Graph graph, const QString& path, const QString& folder) 
     m_undo.resetClean();
 }
 
-void Document::save(const QString& path) {
+void Document::save(const QString& path, const Delta& rename) {
     const QString absolute = QFileInfo(path).absoluteFilePath();
     checkTarget(absolute, FileClaims::Content::project);
-    saveProject(m_graph, toPath(absolute));
+    Graph renamed = m_graph;
+    renamed.apply(rename);
+    saveProject(renamed, toPath(absolute));
     const bool moved = folderOf(absolute) != m_folder;
     m_path = absolute;
     m_folder = folderOf(absolute);
+    if (moved) {
+        // File nodes name tensors relative to the project's folder, which has changed.
+        m_files = makeProjectFiles(toPath(m_folder));
+        m_suggestedPath.clear();
+        m_importFolder.reset();
+    }
+    if (!rename.empty()) {
+        m_graph = std::move(renamed);
+        m_undo.clear();
+        applyNow(rename);
+    }
     m_undo.setClean();
     Q_EMIT pathChanged();
     if (!moved) return;
-    // File nodes name tensors relative to the project's folder, which has changed.
-    m_files = makeProjectFiles(toPath(m_folder));
-    m_suggestedPath.clear();
-    m_importFolder.reset();
     revalidate();
     Q_EMIT devicesChanged();
 }

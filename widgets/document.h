@@ -77,8 +77,10 @@ public:
     QString suggestedPath() const { return m_suggestedPath; } ///< empty except after import()
     /// Like setGraph(), for a graph that was never saved: it counts as modified.
     void restore(Graph graph, const QString& path, const QString& folder);
-    /// Throws Error(io), and what checkTarget() throws for a project.
-    void save(const QString& path);
+    /// Throws Error(io), and what checkTarget() throws for a project, and then changes nothing. `rename`:
+    /// gives tensor files the names that they have beside `path`. It ends the undo history, whose steps have
+    /// the old names.
+    void save(const QString& path, const Delta& rename = {});
     /// Throws, as FileClaims does, if a file written to `path` would replace the document's project, a tensor
     /// file of its graph, or a file of another kind than `content`.
     void checkTarget(const QString& path, FileClaims::Content content = FileClaims::Content::other) const;

@@ -90,7 +90,7 @@ private Q_SLOTS:
         QTest::addColumn<QString>("name");
         QTest::addColumn<QString>("tensors");
         QTest::addRow("as proposed") << QStringLiteral("net") << QStringLiteral("net.safetensors");
-        QTest::addRow("under another name") << QStringLiteral("other") << QStringLiteral("other.safetensors");
+        QTest::addRow("under another name") << QStringLiteral("other") << QStringLiteral("net.safetensors");
         QTest::addRow("beside the tensors of others")
             << QStringLiteral("taken") << QStringLiteral("taken-2.safetensors");
     }
@@ -98,10 +98,13 @@ private Q_SLOTS:
     void isSavedWithItsTensors() {
         QFETCH(QString, name);
         QFETCH(QString, tensors);
-        QFile others(m_folder->filePath(QStringLiteral("taken.safetensors")));
-        QVERIFY(others.open(QIODevice::WriteOnly));
-        others.write("weights from somewhere else");
-        others.close();
+        const auto write = [&](const QString& file) {
+            QFile others(m_folder->filePath(file));
+            QVERIFY(others.open(QIODevice::WriteOnly));
+            others.write("weights from somewhere else");
+        };
+        write(QStringLiteral("taken.safetensors"));
+        if (name == QStringLiteral("taken")) write(QStringLiteral("net.safetensors"));
         const auto window = makeWindow();
         QVERIFY(window->openFile(m_model));
         const QString project = m_folder->filePath(name + QStringLiteral(".twb"));
@@ -111,8 +114,12 @@ private Q_SLOTS:
         QCOMPARE(window->document().path(), project);
         QVERIFY(!window->document().isModified());
         QVERIFY(QFile::exists(m_folder->filePath(tensors)));
+        QFile others(m_folder->filePath(QStringLiteral("taken.safetensors")));
         QVERIFY(others.open(QIODevice::ReadOnly));
         QCOMPARE(others.readAll(), QByteArray("weights from somewhere else"));
+        // The rename of a tensor file cannot be undone: the weights would be missing.
+        while (window->document().undoStack().canUndo()) window->document().undoStack().undo();
+        QVERIFY(!window->document().analysis().hasErrors());
         window->load(project);
         QVERIFY(!window->document().analysis().hasErrors());
         const Node* weight = window->document().graph().findByName("fc.weight");
@@ -120,6 +127,34 @@ private Q_SLOTS:
         window->runs().run(1);
         QVERIFY(waitForRun(*window));
         QVERIFY(window->runs().result()->status == RunStatus::finished);
+    }
+
+    /// After a save that failed, the next one copied no tensors and deleted the folder that had them.
+    void aFailedSaveLosesNoTensors() {
+        const auto window = makeWindow();
+        QVERIFY(window->openFile(m_model));
+        const QString to = m_folder->filePath(QStringLiteral("to"));
+        QVERIFY(QDir().mkpath(to));
+        QFile others(to + QStringLiteral("/net.safetensors"));
+        QVERIFY(others.open(QIODevice::WriteOnly));
+        others.close();
+        const Graph before = window->document().graph();
+        {
+            // The name is as long as a name may be, so the temporary file cannot be made.
+            const FileAnswer answer(QStringLiteral("*.twb"), to + QLatin1Char('/') +
+                                                                 QString(240, QLatin1Char('a')) +
+                                                                 QStringLiteral(".twb"));
+            const BoxAnswer refused(QMessageBox::Ok);
+            QTest::keyClick(window.get(), Qt::Key_S, Qt::ControlModifier);
+            QVERIFY(refused.answered());
+        }
+        QVERIFY(window->document().graph() == before);
+        QCOMPARE(QDir(to).entryList(QDir::Files), QStringList(QStringLiteral("net.safetensors")));
+        const FileAnswer answer(QStringLiteral("*.twb"), to + QStringLiteral("/mine.twb"));
+        action(*window, QStringLiteral("Save"))->trigger();
+        QCOMPARE(window->document().path(), to + QStringLiteral("/mine.twb"));
+        QVERIFY(QFile::exists(to + QStringLiteral("/mine.safetensors")));
+        QVERIFY(!window->document().analysis().hasErrors());
     }
 
     void isSimplifiedInAStepOfItsOwn() {

@@ -33,6 +33,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 namespace twb {
@@ -48,6 +49,27 @@ QStringList filesRead(const Graph& graph) {
         if (!named.isWritten && !out.contains(file)) out << file;
     }
     return out;
+}
+
+/// The change that gives the nodes which read a file of `names` its new name.
+Delta renamed(const Graph& graph, const std::map<QString, QString>& names) {
+    DeltaBuilder rename(graph, FileActions::tr("Rename tensor files").toStdString());
+    for (const Node& node : graph.nodes()) {
+        const Op* op = findOp(node.op);
+        if (!op || op->role == OpRole::sink) continue;
+        Node changed = node;
+        for (const AttributeSpec& spec : op->attributes) {
+            const AttributeValue* old =
+                spec.type == AttributeType::file ? node.attributes.find(spec.name) : nullptr;
+            const auto* text = old ? std::get_if<std::string>(old) : nullptr;
+            const auto name = text ? names.find(toQt(splitTensorPath(*text).file)) : names.end();
+            if (name == names.end()) continue;
+            changed.attributes.set(spec.name, name->second.toStdString() +
+                                                  text->substr(name->first.toStdString().size()));
+        }
+        if (changed != node) rename.change(changed);
+    }
+    return rename.take();
 }
 
 } // namespace
@@ -325,7 +347,7 @@ bool FileActions::saveAs() {
     if (!m_editor.attempt(tr("Cannot save the file"),
                           [&] { m_document.checkTarget(path, FileClaims::Content::project); }))
         return false;
-    return (m_document.suggestedPath().isEmpty() ? offerTensors(path) : bringTensors(path)) && saveTo(path);
+    return m_document.suggestedPath().isEmpty() ? offerTensors(path) && saveTo(path) : saveImport(path);
 }
 
 /// Offers to copy the tensor files that would be missing in the folder of `path`: a project names them
@@ -355,38 +377,34 @@ bool FileActions::offerTensors(const QString& path) {
     return copyTensors(files);
 }
 
-/// The tensors of an imported model are in a temporary folder. Copies them beside the project at `path` under
-/// the project's name, with a number if a file has that name already, and renames them in the graph.
-bool FileActions::bringTensors(const QString& path) {
+/// Saves an imported model, whose tensors are in a temporary folder, and copies them beside the project. A
+/// file whose name is taken there gets the project's name, with a number if that is taken, too.
+bool FileActions::saveImport(const QString& path) {
     const QDir from(m_document.folder());
     const QFileInfo project(path);
     const QDir to = project.absoluteDir();
     QList<std::pair<QString, QString>> files;
-    DeltaBuilder rename(m_document.graph(), tr("Rename tensor files").toStdString());
+    std::map<QString, QString> names;
     for (const QString& file : filesRead(m_document.graph())) {
-        if (!from.exists(file)) continue;
+        if (QDir::isAbsolutePath(file) || !from.exists(file)) continue;
         const QString ending = QLatin1Char('.') + QFileInfo(file).suffix();
-        QString name = project.completeBaseName() + ending;
+        QString name = file;
         const auto isTaken = [&] {
+            if (QDir::cleanPath(name).startsWith(QLatin1String(".."))) return true; // it is elsewhere
             return to.exists(name) || std::any_of(files.begin(), files.end(), [&](const auto& other) {
                        return other.second == to.filePath(name);
                    });
         };
+        if (isTaken()) name = project.completeBaseName() + ending;
         for (int number = 2; isTaken(); ++number)
             name = QStringLiteral("%1-%2%3").arg(project.completeBaseName()).arg(number).arg(ending);
         files << std::pair(from.filePath(file), to.filePath(name));
-        for (const Node& node : m_document.graph().nodes()) {
-            const AttributeValue* old = node.op == "File" ? node.attributes.find("path") : nullptr;
-            const auto* text = old ? std::get_if<std::string>(old) : nullptr;
-            if (name == file || !text || toQt(splitTensorPath(*text).file) != file) continue;
-            Node changed = node;
-            changed.attributes.set("path", name.toStdString() + text->substr(file.toStdString().size()));
-            rename.change(changed);
-        }
+        if (name != file) names.emplace(file, name);
     }
     if (!copyTensors(files)) return false;
-    m_document.apply(rename.take());
-    return true;
+    if (saveTo(path, renamed(m_document.graph(), names))) return true;
+    for (const auto& [source, target] : files) QFile::remove(target); // else the next save finds them taken
+    return false;
 }
 
 /// Copies the first file of each pair to the second. Reports the first failure and returns false.
@@ -406,8 +424,8 @@ bool FileActions::copyTensors(const QList<std::pair<QString, QString>>& files) {
     return false;
 }
 
-bool FileActions::saveTo(const QString& path) {
-    const bool saved = m_editor.attempt(tr("Cannot save the file"), [&] { m_document.save(path); });
+bool FileActions::saveTo(const QString& path, const Delta& rename) {
+    const bool saved = m_editor.attempt(tr("Cannot save the file"), [&] { m_document.save(path, rename); });
     if (saved) rememberRecent(m_document.path());
     return saved;
 }

@@ -59,9 +59,9 @@ private:
     bool mayDiscard();
     bool mayEndTraining();
     bool saveAs();
-    bool saveTo(const QString& path);
+    bool saveTo(const QString& path, const Delta& rename = {});
     bool offerTensors(const QString& path);
-    bool bringTensors(const QString& path);
+    bool saveImport(const QString& path);
     bool copyTensors(const QList<std::pair<QString, QString>>& files);
     void offerNextLesson(const QString& path);
     void fillRecent(QMenu& menu);
