@@ -270,6 +270,14 @@ void MainWindow::connectPanels() {
         if (m_document.analysis().hasErrors()) showProblems();
     });
 
+    connect(&m_training, &TrainingRun::stateChanged, this, [this] {
+        if (m_training.state() != TrainingRun::State::failed) return;
+        const QString sentence =
+            tr("Training run %1 failed: %2").arg(m_training.course().number).arg(m_training.error());
+        m_log->add(Severity::error, sentence);
+        m_status->say(sentence, Severity::error);
+    });
+
     connect(&m_document, &Document::changed, this, &MainWindow::updateProblemCount);
     for (const auto signal : {&Document::reset, &Document::devicesChanged})
         connect(&m_document, signal, this, &MainWindow::updateProblemCount);

@@ -2,7 +2,6 @@
 #include "support/test_main.h"
 #include "training/training.h"
 #include "widgets/dialog_answer.h"
-#include "widgets/file_answer.h"
 #include "widgets/inspector/inspector.h"
 #include "widgets/inspector/tensor_panel.h"
 #include "widgets/learn_dialog.h"
@@ -16,7 +15,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QPlainTextEdit>
 #include <QScrollBar>
 #include <QSpinBox>
 
@@ -104,7 +102,7 @@ private Q_SLOTS:
     void aTrainingRunsToItsEnd() {
         const auto window = windowWith(kLearns);
         auto* panel = window->findChild<TrainingPanel*>();
-        QVERIFY(factsOf(*window).contains(QStringLiteral("Choose Train to start training.")));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has a training module.")));
         find<QSpinBox>(*window, "epochs")->setValue(3);
         click(*window, "train");
         QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 30'000);
@@ -126,38 +124,6 @@ private Q_SLOTS:
         QVERIFY(svg.startsWith("<?xml") && svg.contains("run 1 · adamw lr 0.002 · best "));
         QVERIFY(svg.contains("Training of 11-a-model-learns"));
         QVERIFY(!panel->savePicture(folder.filePath(QStringLiteral("none/loss.svg"))));
-    }
-
-    /// It was thrown away without a question.
-    void closingAsksAboutATraining() {
-        const auto window = windowWith(kLearns);
-        find<QSpinBox>(*window, "epochs")->setValue(5000);
-        click(*window, "train");
-        const auto& training = window->training();
-        QTRY_VERIFY(training.place().steps > 0);
-        for (const char* button : {"", "train"}) { // running, then paused
-            if (*button) click(*window, button);
-            const BoxAnswer cancel(QMessageBox::Cancel);
-            QVERIFY(!window->close());
-            QVERIFY(cancel.answered());
-            QCOMPARE(cancel.text(), QStringLiteral("Stop training run 1?"));
-        }
-        QVERIFY(training.state() == TrainingRun::State::paused);
-        click(*window, "stopTraining");
-        QTRY_VERIFY(training.hasParameters());
-        {
-            const BoxAnswer cancel(QMessageBox::Cancel);
-            QVERIFY(!window->openFile(sourcePath(kLabels)));
-            QVERIFY(cancel.answered());
-            QCOMPARE(cancel.text(), QStringLiteral("Discard the weights of training run 1?"));
-        }
-        const QTemporaryDir folder;
-        {
-            const FileAnswer file(QString(), folder.filePath(QStringLiteral("w.safetensors")));
-            action(*window, QStringLiteral("Export weights…"))->trigger();
-            QVERIFY(QFile::exists(folder.filePath(QStringLiteral("w.safetensors"))));
-        }
-        QVERIFY(window->close()); // there is nothing to lose
     }
 
     void means() {
