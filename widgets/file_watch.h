@@ -17,6 +17,8 @@ class FileWatch : public QObject {
 
 public:
     explicit FileWatch(Document& document, QObject* parent = nullptr);
+    /// Looks at the file now, without waiting for the system's notification.
+    void look();
 
 Q_SIGNALS:
     void changed();
@@ -30,7 +32,6 @@ private:
     };
     static Stamp stampOf(const QString& path);
     void follow();
-    void look();
 
     Document& m_document;
     QFileSystemWatcher m_watcher;

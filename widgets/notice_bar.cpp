@@ -21,18 +21,44 @@ NoticeBar::NoticeBar(QWidget* parent)
 }
 
 void NoticeBar::ask(const QString& sentence, std::vector<Answer> answers) {
-    m_sentence->setText(sentence);
-    setAccessibleName(sentence);
+    m_question = {sentence, std::move(answers)};
+    refresh();
+}
+
+void NoticeBar::tell(const QString& sentence, std::vector<Answer> answers) {
+    m_remark = {sentence, std::move(answers)};
+    if (!m_question) refresh();
+}
+
+void NoticeBar::endRemark() {
+    m_remark.reset();
+    if (!m_question) refresh();
+}
+
+void NoticeBar::clear() {
+    m_question.reset();
+    m_remark.reset();
+    refresh();
+}
+
+void NoticeBar::refresh() {
+    std::optional<Notice>* const shown = m_question ? &m_question : &m_remark;
+    if (!*shown) return hide();
+    m_sentence->setText((*shown)->sentence);
+    setAccessibleName((*shown)->sentence);
     while (const QLayoutItem* item = m_answers->takeAt(0)) {
         item->widget()->hide();
         item->widget()->deleteLater(); // it may be the pressed button
         delete item;
     }
-    for (Answer& answer : answers) {
+    for (const Answer& answer : (*shown)->answers) {
         auto* button = new QPushButton(answer.text);
         button->setFocusPolicy(Qt::TabFocus);
-        connect(button, &QPushButton::clicked, this, [this, taken = std::move(answer)] {
-            if (taken.ends) hide();
+        connect(button, &QPushButton::clicked, this, [this, shown, taken = answer] {
+            if (taken.ends) {
+                shown->reset();
+                refresh();
+            }
             taken.take();
         });
         m_answers->addWidget(button);

@@ -3,6 +3,7 @@
 #include <QFrame>
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 class QHBoxLayout;
@@ -11,7 +12,8 @@ namespace twb {
 
 class ElidedLabel;
 
-/// A question or remark above the graph that does not block the window: a sentence and buttons.
+/// Questions and remarks above the graph that do not block the window: a sentence and buttons. A remark is
+/// shown when no question is open.
 class NoticeBar : public QFrame {
     Q_OBJECT
 
@@ -25,8 +27,21 @@ public:
     };
     /// Replaces the current question.
     void ask(const QString& sentence, std::vector<Answer> answers);
+    /// Replaces the current remark.
+    void tell(const QString& sentence, std::vector<Answer> answers);
+    void endRemark();
+    /// Ends the question and the remark.
+    void clear();
 
 private:
+    struct Notice {
+        QString sentence;
+        std::vector<Answer> answers;
+    };
+    void refresh();
+
+    std::optional<Notice> m_question;
+    std::optional<Notice> m_remark;
     ElidedLabel* m_sentence;
     QHBoxLayout* m_answers;
 };

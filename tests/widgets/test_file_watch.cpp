@@ -53,6 +53,12 @@ struct Opened {
                 return QTest::mouseClick(found, Qt::LeftButton);
         QFAIL(button);
     }
+    /// The offscreen platform does not reactivate a window when its dialog closes.
+    void activate() const {
+        hand.window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
+        hand.canvas.setFocus();
+    }
     /// Time for a notification that must not appear.
     bool isQuiet() const {
         return !QTest::qWaitFor([&] { return notice->isVisible(); }, 600);
@@ -133,6 +139,52 @@ private Q_SLOTS:
                                  QStringLiteral("− edge x → leaky")};
         QCOMPARE(lines, wanted);
         QVERIFY(opened.notice->isVisible()); // the question remains open
+    }
+
+    /// Ctrl+S replaced the other program's version, whether or not the question was visible.
+    void savingOverAnotherVersionAsks() {
+        Opened opened;
+        saveProject(after(), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        {
+            const BoxAnswer cancel(QMessageBox::Cancel);
+            opened.hand.key(Qt::Key_S, Qt::ControlModifier);
+            QVERIFY(cancel.answered());
+            QVERIFY2(cancel.text().contains(QStringLiteral("mine.twb")), qPrintable(cancel.text()));
+        }
+        QVERIFY(loadProject(opened.path.toStdString()) == after());
+        opened.activate();
+        {
+            const BoxAnswer replace(QMessageBox::Save);
+            opened.hand.key(Qt::Key_S, Qt::ControlModifier);
+            QVERIFY(replace.answered());
+        }
+        QVERIFY(loadProject(opened.path.toStdString()) == before());
+        QVERIFY(!opened.notice->isVisible());
+        opened.activate(); // the question was answered
+        opened.hand.key(Qt::Key_A, Qt::ControlModifier);
+        opened.hand.key(Qt::Key_D, Qt::ControlModifier);
+        opened.hand.key(Qt::Key_S, Qt::ControlModifier);
+        QVERIFY(loadProject(opened.path.toStdString()) == opened.hand.graph());
+    }
+
+    void anotherNoticeWaitsForTheAnswer() {
+        const Opened opened;
+        const QTemporaryDir crashes;
+        QFile report(crashes.filePath(QStringLiteral("crash-1.txt")));
+        QVERIFY(report.open(QIODevice::WriteOnly));
+        report.write("a report");
+        report.close();
+        saveProject(after(), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        opened.hand.window->offerCrashReports(crashes.path());
+        QVERIFY(opened.notice->accessibleName().contains(QStringLiteral("changed on disk")));
+        opened.press("Keep the version in this window");
+        QVERIFY(opened.notice->isVisible());
+        QVERIFY(opened.notice->accessibleName().contains(QStringLiteral("crashed")));
+        QCoreApplication::processEvents(); // shows its buttons
+        opened.press("Not now");
+        QVERIFY(!opened.notice->isVisible());
     }
 
     void ownSavesAreNotReported() {

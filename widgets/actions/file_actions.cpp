@@ -425,6 +425,7 @@ bool FileActions::copyTensors(const QList<std::pair<QString, QString>>& files) {
 }
 
 bool FileActions::saveTo(const QString& path, const Delta& rename) {
+    if (QFileInfo(path) == QFileInfo(m_document.path()) && m_mayReplace && !m_mayReplace()) return false;
     const bool saved = m_editor.attempt(tr("Cannot save the file"), [&] { m_document.save(path, rename); });
     if (saved) rememberRecent(m_document.path());
     return saved;
@@ -438,7 +439,7 @@ void FileActions::offerNextLesson(const QString& path) {
     if (const QString next = lessonFile(number + 1); !next.isEmpty())
         answers.push_back({tr("Next lesson"), [this, next] { openExample(next); }, false});
     answers.push_back({tr("Close"), [] {}});
-    m_notice.ask(exampleTitle(path, m_document.title()), std::move(answers));
+    m_notice.tell(exampleTitle(path, m_document.title()), std::move(answers));
 }
 
 } // namespace twb

@@ -6,6 +6,7 @@
 #include <QStringList>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -45,6 +46,8 @@ public:
     /// Asks about a run in progress, and stops it, and about a training run and its weights. False if the
     /// user cancelled.
     bool mayEndRun();
+    /// `mayReplace` is asked before a save replaces the document's file; false ends the save.
+    void setReplaceQuestion(std::function<bool()> mayReplace) { m_mayReplace = std::move(mayReplace); }
 
 Q_SIGNALS:
     /// Since the last signal: those of a project, some of which may have been left out.
@@ -75,6 +78,7 @@ private:
     LogPanel& m_log;
     NoticeBar& m_notice;
     QWidget& m_window;
+    std::function<bool()> m_mayReplace;
     // At the last pluginsLoaded().
     std::size_t m_knownOps;
     std::size_t m_knownProblems;

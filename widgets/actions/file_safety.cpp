@@ -35,7 +35,11 @@ FileSafety::FileSafety(Document& document, CanvasWidget& canvas, FileActions& fi
       m_window(window), m_watch(std::make_unique<FileWatch>(document)) {
     connect(m_watch.get(), &FileWatch::changed, this, &FileSafety::fileChanged);
     connect(m_watch.get(), &FileWatch::removed, this, &FileSafety::fileRemoved);
-    connect(&m_document, &Document::pathChanged, &m_notice, &QWidget::hide); // it referred to another state
+    connect(&m_document, &Document::pathChanged, this, [this] { // the notices referred to another state
+        m_isChangedOnDisk = false;
+        m_notice.clear();
+    });
+    m_files.setReplaceQuestion([this] { return mayReplace(); });
     const QUndoStack& edits = m_document.undoStack();
     connect(&edits, &QUndoStack::indexChanged, this, [&edits](int index) {
         rememberAction(QStringLiteral("Edit %1: %2").arg(index).arg(edits.undoText()));
@@ -108,19 +112,20 @@ void FileSafety::offerCrashReports(const QString& folder) {
     const std::vector<CrashReport> reports = crashReports(folder);
     if (reports.empty()) return;
     const QDateTime& time = reports.front().time;
-    m_notice.ask(tr("Tensor Workbench crashed on %1 at %2. A report is on this computer.")
-                     .arg(QLocale().toString(time.date(), QLocale::ShortFormat),
-                          QLocale().toString(time.time(), QLocale::ShortFormat)),
-                 {{tr("&Show report"),
-                   [this, report = reports.front()] { showCrashReport(report, &m_window); }, false},
-                  {tr("&Delete report"),
-                   [reports] {
-                       for (const CrashReport& report : reports) QFile::remove(report.path);
-                   }},
-                  {tr("&Not now"), [] {}}});
+    m_notice.tell(tr("Tensor Workbench crashed on %1 at %2. A report is on this computer.")
+                      .arg(QLocale().toString(time.date(), QLocale::ShortFormat),
+                           QLocale().toString(time.time(), QLocale::ShortFormat)),
+                  {{tr("&Show report"),
+                    [this, report = reports.front()] { showCrashReport(report, &m_window); }, false},
+                   {tr("&Delete report"),
+                    [reports] {
+                        for (const CrashReport& report : reports) QFile::remove(report.path);
+                    }},
+                   {tr("&Not now"), [] {}}});
 }
 
 void FileSafety::fileChanged() {
+    m_isChangedOnDisk = true;
     const QString name = QFileInfo(m_document.path()).fileName();
     m_notice.ask(
         m_document.isModified()
@@ -129,10 +134,30 @@ void FileSafety::fileChanged() {
             : tr("%1 was changed on disk.").arg(name),
         {{tr("&Reload"), [this] { reload(); }},
          {tr("&Compare"), [this] { compareWithFile(); }, false},
-         {tr("&Keep the version in this window"), [this] { m_document.markModified(); }}});
+         {tr("&Keep the version in this window"), [this] {
+              m_isChangedOnDisk = false;
+              m_document.markModified();
+          }}});
+}
+
+/// Asks before Save replaces a version that another program has written.
+bool FileSafety::mayReplace() {
+    m_watch->look(); // the notification may be on its way
+    if (!m_isChangedOnDisk) return true;
+    QMessageBox box(QMessageBox::NoIcon, tr("File changed on disk"),
+                    tr("Replace the changed %1?").arg(QFileInfo(m_document.path()).fileName()),
+                    QMessageBox::Save | QMessageBox::Cancel, &m_window);
+    box.setInformativeText(
+        tr("Another program has changed this file since it was opened. Save replaces that "
+           "version. To see the differences, choose Cancel, then Compare above the graph."));
+    dress(box, Severity::warning);
+    box.button(QMessageBox::Save)->setText(tr("Replace"));
+    box.setDefaultButton(QMessageBox::Cancel);
+    return box.exec() == QMessageBox::Save;
 }
 
 void FileSafety::fileRemoved() {
+    m_isChangedOnDisk = false;
     m_notice.ask(
         tr("%1 is no longer on disk. Save writes this version again.")
             .arg(QFileInfo(m_document.path()).fileName()),

@@ -37,6 +37,7 @@ public:
 private:
     bool offer(const std::vector<Recovery::Left>& left);
     void fileChanged();
+    bool mayReplace();
     void fileRemoved();
     void reload();
     void compareWithFile();
@@ -49,6 +50,7 @@ private:
     NoticeBar& m_notice;
     QWidget& m_window;
     std::unique_ptr<FileWatch> m_watch;
+    bool m_isChangedOnDisk = false;       ///< by another program, and the user has not chosen a version
     std::unique_ptr<Recovery> m_recovery; ///< null until there is a folder for it
 };
 

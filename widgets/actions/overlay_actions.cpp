@@ -47,7 +47,7 @@ void OverlayActions::update() {
     m_open->setEnabled(!m_runs.isRunning());
     m_list->setEnabled(m_runs.overlaid() && !m_runs.overlaid()->isWhole());
     m_remove->setEnabled(m_runs.overlaid());
-    if (!m_runs.overlaid() && std::exchange(m_isAnnounced, false)) m_notice.hide();
+    if (!m_runs.overlaid() && std::exchange(m_isAnnounced, false)) m_notice.endRemark();
 }
 
 void OverlayActions::choose() {
@@ -87,10 +87,10 @@ void OverlayActions::open(const QString& file) {
 void OverlayActions::announce() {
     const OverlaidProfile& profile = *m_runs.overlaid();
     m_isAnnounced = !profile.isWhole();
-    if (!m_isAnnounced) return m_notice.hide();
-    m_notice.ask(profile.sentence(), {{tr("Unmatched…"), [this] { listUnmatched(); }, false},
-                                      {tr("Remove overlay"), [this] { m_runs.removeOverlay(); }, false},
-                                      {tr("Close"), [this] { m_isAnnounced = false; }}});
+    if (!m_isAnnounced) return m_notice.endRemark();
+    m_notice.tell(profile.sentence(), {{tr("Unmatched…"), [this] { listUnmatched(); }, false},
+                                       {tr("Remove overlay"), [this] { m_runs.removeOverlay(); }, false},
+                                       {tr("Close"), [this] { m_isAnnounced = false; }}});
 }
 
 void OverlayActions::listUnmatched() {
