@@ -88,6 +88,38 @@ private Q_SLOTS:
                  QStringLiteral("fc2"));
     }
 
+    /// Only a change of the current row was followed, and no change of the selection in the table of edges.
+    void rowsFollowTheSelectionAndAClickOnTheCurrentRowSelects() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->bottom().showPage(QStringLiteral("nodes"));
+        Document& document = window->document();
+        auto& nodes = *find<QTableView>(*window, "nodeTable");
+        auto& edges = *find<QTableView>(*window, "edgeTable");
+        const auto rowsOf = [](const QTableView& table) { return table.selectionModel()->selectedRows(); };
+        clickRow(nodes, 1);
+        const Selection node = document.selection();
+        QCOMPARE(node.nodes.size(), std::size_t(1));
+        clickRow(edges, 2);
+        const Selection edge = document.selection();
+        QVERIFY(edge.edge && edge.nodes.empty());
+        QVERIFY(rowsOf(nodes).empty());
+        QCOMPARE(rowsOf(edges).size(), 1);
+        clickRow(nodes, 1);
+        QVERIFY(document.selection() == node);
+        QVERIFY(rowsOf(edges).empty());
+        clickRow(edges, 2);
+        QVERIFY(document.selection() == edge);
+        // An item that was selected elsewhere, also the one of the current row.
+        document.select(node);
+        QCOMPARE(rowsOf(nodes).size(), 1);
+        QCOMPARE(rowsOf(nodes).front().row(), 1);
+        QVERIFY(rowsOf(edges).empty());
+        document.select(edge);
+        QCOMPARE(rowsOf(edges).size(), 1);
+        QCOMPARE(rowsOf(edges).front().row(), 2);
+    }
+
     void aProbeShowsItsNumber() {
         const auto window = makeWindow();
         window->load(sourcePath(kDigits));

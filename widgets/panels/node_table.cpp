@@ -86,6 +86,16 @@ QModelIndex indexOf(const QTableView& table, int row) {
     return sorted->mapFromSource(sorted->sourceModel()->index(row, 0));
 }
 
+/// Selects only this row of the model behind; none if it is negative. Not a choice of the user.
+void showRow(QTableView& table, int row) {
+    const QSignalBlocker blocker(table.selectionModel());
+    if (row < 0)
+        table.clearSelection();
+    else if (const int at = indexOf(table, row).row(); !table.selectionModel()->isRowSelected(at, {}))
+        table.selectRow(at);
+    table.viewport()->update();
+}
+
 } // namespace
 
 NodeTableModel::NodeTableModel(const Document& document, const RunController& runs, QObject* parent)
@@ -170,6 +180,11 @@ std::optional<double> EdgeTableModel::number(const Edge& edge, int column) const
 
 std::vector<Edge> EdgeTableModel::read() const { return m_document.graph().edges(); }
 
+int EdgeTableModel::rowOf(const Edge& edge) const {
+    const auto at = std::find(rows().begin(), rows().end(), edge);
+    return at == rows().end() ? -1 : int(at - rows().begin());
+}
+
 QString EdgeTableModel::text(const Edge& edge, int column) const {
     const Node* from = m_document.graph().find(edge.from.node);
     const Node* to = m_document.graph().find(edge.to.node);
@@ -214,6 +229,7 @@ NodeTable::NodeTable(Document& document, const RunController& runs, QWidget* par
       m_nodeView(makeTable(m_nodes, tr("Nodes of the graph"))),
       m_edgeView(makeTable(m_edges, tr("Edges of the graph"))) {
     m_nodeView->setObjectName(QStringLiteral("nodeTable"));
+    m_edgeView->setObjectName(QStringLiteral("edgeTable"));
     m_layout = new QBoxLayout(QBoxLayout::LeftToRight, this);
     m_layout->setContentsMargins(4, 4, 0, 0);
     m_layout->setSpacing(16);
@@ -227,20 +243,19 @@ NodeTable::NodeTable(Document& document, const RunController& runs, QWidget* par
         if (!m_runs.isRunning() || m_budget.isDue()) refreshFigures();
     });
     connect(&m_runs, &RunController::stateChanged, this, &NodeTable::refreshFigures);
-    connect(m_nodeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
-            [this](const QModelIndex& current) {
-                if (!current.isValid()) return;
-                Selection selection;
-                selection.nodes = {m_nodes->rows()[std::size_t(rowBehind(current))]};
-                m_document.select(std::move(selection));
-            });
-    connect(m_edgeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
-            [this](const QModelIndex& current) {
-                if (!current.isValid()) return;
-                Selection selection;
-                selection.edge = m_edges->rows()[std::size_t(rowBehind(current))];
-                m_document.select(std::move(selection));
-            });
+    const auto choose = [this](const QModelIndex& row) {
+        if (!row.isValid()) return;
+        Selection selection;
+        if (row.model() == m_nodeView->model())
+            selection.nodes = {m_nodes->rows()[std::size_t(rowBehind(row))]};
+        else
+            selection.edge = m_edges->rows()[std::size_t(rowBehind(row))];
+        m_document.select(std::move(selection));
+    };
+    for (const QTableView* view : {m_nodeView, m_edgeView}) {
+        connect(view->selectionModel(), &QItemSelectionModel::currentRowChanged, this, choose);
+        connect(view, &QTableView::clicked, this, choose); // also the current row
+    }
 }
 
 QTableView* NodeTable::makeTable(QAbstractItemModel* model, const QString& name) {
@@ -283,13 +298,8 @@ void NodeTable::refreshFigures() {
 void NodeTable::followSelection() {
     if (!isVisible()) return;
     const Selection& selection = m_document.selection();
-    const int row = selection.nodes.size() == 1 ? m_nodes->rowOf(*selection.nodes.begin()) : -1;
-    const QSignalBlocker blocker(m_nodeView->selectionModel());
-    if (row < 0)
-        m_nodeView->clearSelection();
-    else if (const QModelIndex at = indexOf(*m_nodeView, row); m_nodeView->currentIndex().row() != at.row())
-        m_nodeView->selectRow(at.row());
-    m_nodeView->viewport()->update();
+    showRow(*m_nodeView, selection.nodes.size() == 1 ? m_nodes->rowOf(*selection.nodes.begin()) : -1);
+    showRow(*m_edgeView, selection.edge ? m_edges->rowOf(*selection.edge) : -1);
 }
 
 void NodeTable::showEvent(QShowEvent* event) {

@@ -92,6 +92,7 @@ class EdgeTableModel : public RowsModel<Edge> {
 
 public:
     EdgeTableModel(const Document& document, const RunController& runs, QObject* parent = nullptr);
+    int rowOf(const Edge& edge) const;
 
 private:
     std::vector<Edge> read() const override;
