@@ -37,6 +37,14 @@ Graph emptyGraph(Policy policy) {
     return graph;
 }
 
+/// Of one graph on the same devices.
+bool isSame(const Analysis& a, const Analysis& b) {
+    return a.diagnostics == b.diagnostics && std::ranges::all_of(a.nodes, [&](const NodeFacts& facts) {
+               const NodeFacts* other = b.find(facts.id);
+               return other && other->outputs == facts.outputs;
+           });
+}
+
 } // namespace
 
 /// One undo step. The document applies the Delta before it pushes the command, because apply may throw and
@@ -211,8 +219,9 @@ void Document::save(const QString& path, const Delta& rename) {
     m_undo.setClean();
     Q_EMIT pathChanged();
     if (!moved) return;
+    const Analysis before = std::exchange(m_analysis, {});
     revalidate();
-    Q_EMIT devicesChanged();
+    if (!isSame(before, m_analysis)) Q_EMIT devicesChanged();
 }
 
 void Document::checkTarget(const QString& path, FileClaims::Content content) const {

@@ -111,7 +111,7 @@ Q_SIGNALS:
     void reset();                          ///< another graph was set
     void selectionChanging(); ///< before select() changes the selection; edits of the selected items are due
     void selectionChanged();
-    void devicesChanged();
+    void devicesChanged(); ///< or the tensor files: the analysis has changed, the graph has not
     void modifiedChanged(bool modified);
     void pathChanged();
 

@@ -25,6 +25,7 @@ private Q_SLOTS:
     void noFileOfTheGraphIsReplaced();
     void savedEditsStayWhenTheirFileIsOpenedAgain();
     void theDataSetsOfATrainingGraphAreCopied();
+    void resultsStayUpToDateInAnotherFolder();
 };
 
 namespace {
@@ -269,6 +270,17 @@ void TestMainFiles::theDataSetsOfATrainingGraphAreCopied() {
         QCOMPARE(file.readAll(), QByteArray(read));
     }
     QVERIFY(!QFile::exists(other.filePath(QStringLiteral("out.npy")))); // the graph writes it
+}
+
+/// Save as marked fresh results as out of date.
+void TestMainFiles::resultsStayUpToDateInAnotherFolder() {
+    const QTemporaryDir folder;
+    WindowHand hand(onesGraph(), QDir::tempPath());
+    hand.window->runs().run(1);
+    QVERIFY(waitForRun(*hand.window));
+    hand.document.save(folder.filePath(QStringLiteral("graph.twb")));
+    QCOMPARE(hand.document.folder(), folder.path());
+    QVERIFY(!hand.window->runs().state().stale);
 }
 
 TWB_GUI_TEST_MAIN(TestMainFiles)
