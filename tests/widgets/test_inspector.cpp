@@ -323,6 +323,24 @@ private Q_SLOTS:
         QCOMPARE(hand.undoSteps(), 0);
         QVERIFY(line(hand, "alpha"));
     }
+
+    /// After Save as it used the old folder.
+    void theChooserStartsInTheProjectsFolder() {
+        const QTemporaryDir folder;
+        const Several g;
+        WindowHand hand(g.graph, QDir::tempPath());
+        hand.click(hand.middle(g.file));
+        QVERIFY(line(hand, "path"));
+        hand.document.save(folder.filePath(QStringLiteral("p.twb")));
+        QString start;
+        Chooser chooser([&](FileChooser& dialog) {
+            start = dialog.directory().absolutePath();
+            QTest::keyClick(&dialog, Qt::Key_Escape);
+        });
+        openChooser(hand);
+        QVERIFY(chooser.isSeen);
+        QCOMPARE(start, folder.path());
+    }
 };
 
 TWB_GUI_TEST_MAIN(TestInspector)

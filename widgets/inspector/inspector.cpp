@@ -136,6 +136,7 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
         if (focused && isAncestorOf(focused)) finishTyping(focused);
     });
     connect(&m_document, &Document::selectionChanged, this, &Inspector::refresh);
+    connect(&m_document, &Document::pathChanged, this, &Inspector::refresh); // perhaps another folder
     connect(&m_document, &Document::devicesChanged, this, &Inspector::refresh);
     connect(&m_runs, &RunController::preparing, this, &Inspector::refreshFigures);
     connect(&m_runs, &RunController::frame, this, &Inspector::refreshFigures);
@@ -323,8 +324,9 @@ void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
     }
     if (std::find(ops.begin(), ops.end(), nullptr) != ops.end())
         ops.clear(); // an unknown op has no known attributes
-    if (ids != m_builtFor || ops != m_builtOps) {
+    if (ids != m_builtFor || ops != m_builtOps || m_document.folder() != m_builtFolder) {
         m_builtFor = std::move(ids);
+        m_builtFolder = m_document.folder();
         buildAttributes(ops);
     }
     for (AttributeEditor* editor : m_editors) {

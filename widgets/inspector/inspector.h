@@ -91,6 +91,7 @@ private:
     std::vector<AttributeEditor*> m_editors;
     std::set<NodeId> m_builtFor; ///< the nodes and ops of the current editors
     std::vector<const Op*> m_builtOps;
+    QString m_builtFolder; ///< the document's
     QLabel* m_factsHeading;
     FactRows* m_facts;
     QWidget* m_tensorSection;
