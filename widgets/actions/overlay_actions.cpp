@@ -85,12 +85,13 @@ void OverlayActions::open(const QString& file) {
 
 /// Nothing to say if everything matched: the status line has the figures.
 void OverlayActions::announce() {
-    const OverlaidProfile& profile = *m_runs.overlaid();
-    m_isAnnounced = !profile.isWhole();
+    const OverlaidProfile* profile = m_runs.overlaid();
+    if (!profile) return; // a run became active while the profile was read
+    m_isAnnounced = !profile->isWhole();
     if (!m_isAnnounced) return m_notice.endRemark();
-    m_notice.tell(profile.sentence(), {{tr("Unmatched…"), [this] { listUnmatched(); }, false},
-                                       {tr("Remove overlay"), [this] { m_runs.removeOverlay(); }, false},
-                                       {tr("Close"), [this] { m_isAnnounced = false; }}});
+    m_notice.tell(profile->sentence(), {{tr("Unmatched…"), [this] { listUnmatched(); }, false},
+                                        {tr("Remove overlay"), [this] { m_runs.removeOverlay(); }, false},
+                                        {tr("Close"), [this] { m_isAnnounced = false; }}});
 }
 
 void OverlayActions::listUnmatched() {
