@@ -424,6 +424,7 @@ void RunController::forgetLastRun() {
     m_lastCopy.reset();
     m_state.host.clear();
     m_ranks.clear();
+    m_showsTrace = false;
 }
 
 /// Before a run, every edge that crosses lanes has a price from the profiles of its devices. A run's figures

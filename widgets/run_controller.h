@@ -78,6 +78,7 @@ public:
     /// graph has the times of rank 0, or none if the trace was recorded from another graph. Returns the
     /// sentence that says so, else nothing. Does nothing while a run is active.
     QString show(RunTrace trace, const QString& file);
+    bool showsTrace() const noexcept { return m_showsTrace; }
     /// The pace of the ranks of the shown trace, or of the last run on another machine. Empty for a single
     /// rank.
     const std::vector<RankPace>& ranks() const noexcept { return m_ranks; }
@@ -224,6 +225,7 @@ private:
     std::vector<ProbeValue> m_probes;
     QString m_sentence;
     std::vector<RankPace> m_ranks;
+    bool m_showsTrace = false;
     std::string m_date; ///< when the last run ended
     std::int64_t m_done = 0;
     std::int64_t m_total = 0;

@@ -158,6 +158,7 @@ QString RunController::show(RunTrace trace, const QString& file) {
             ? tr("Trace %1: %2").arg(name, iterations)
             : tr("Trace %1: %2 ranks, %3").arg(name, grouped(qint64(trace.ranks.size())), iterations);
     follow(trace.plan, tr("Trace %1").arg(name), 0, trace.ownSteps);
+    m_showsTrace = true;
     m_ranks = std::move(trace.ranks);
     if (!remark.isEmpty()) {
         m_state.stale = true;

@@ -538,9 +538,11 @@ void Inspector::readTensor(PortRef output) {
         m_runs.isStopped() ? tr("This tensor is not available at this breakpoint: the run computes it "
                                 "later in the iteration, or has reused its memory.")
         : !m_runs.result() ? tr("Run the graph to see this tensor.")
-        : !m_runs.host().isEmpty() ? tr("The tensors of this run are on %1.").arg(m_runs.host())
-        : m_runs.overlaid()        ? tr("A profile has no tensors. Run the graph to see them.")
-                                   : tr("The last run did not keep this tensor."),
+        : !m_runs.host().isEmpty()
+            ? tr("Runs on another machine return no tensors. Run the graph here to see this tensor.")
+        : m_runs.overlaid()   ? tr("A profile has no tensors. Run the graph to see them.")
+        : m_runs.showsTrace() ? tr("A trace has no tensors. Run the graph to see this tensor.")
+                              : tr("The last run did not keep this tensor."),
         maker ? toQt(maker->name) : QString());
 }
 
