@@ -98,9 +98,9 @@ LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     for (const auto& [name, title] : schedules) m_schedule->addItem(title, QString::fromLatin1(name));
     m_steps->setRange(1, 1000000000);
     m_steps->setValue(1000);
-    m_steps->setToolTip(
-        tr("Number of steps after the warm-up. Step divides the learning rate by 10 after each third of "
-           "these steps. Exponential lowers the learning rate to 1 % of its start value."));
+    m_steps->setToolTip(tr(
+        "Length of the schedule after the warm-up. The schedule “Step” divides the learning rate by 10 after "
+        "each third; “Exponential” ends at 1 % of the initial rate."));
     m_warmup->setRange(0, 1000000000);
     m_clip->setSpecialValueText(tr("Off"));
     m_problem->setWordWrap(true);
@@ -171,7 +171,7 @@ void LearnDialog::check() {
         m_loss->count() == 0 ? tr("The graph has no loss. Add a node that computes one floating-point "
                                   "number, such as SoftmaxCrossEntropyLoss.")
         : m_parameters->count() == 0
-            ? tr("The loss does not depend on any parameter. Add Parameter nodes before it.")
+            ? tr("The loss does not depend on any parameter. Add Parameter nodes upstream of it.")
         : parameters().empty() ? tr("Choose at least one parameter.")
                                : QString();
     m_problem->setText(problem);

@@ -353,7 +353,7 @@ void MainWindow::logPluginProblems() {
         const PluginProblem& problem = problems[m_pluginProblems];
         m_log->add(
             Severity::warning,
-            tr("The plug-in %1 is left out: %2").arg(toQt(problem.file.string()), toQt(problem.sentence)));
+            tr("Plug-in %1 was not loaded: %2").arg(toQt(problem.file.string()), toQt(problem.sentence)));
     }
 }
 

@@ -228,7 +228,7 @@ void RunBar::refreshDevices() {
     };
     const auto addElsewhere = [this](QMenu& menu) {
         menu.addSeparator();
-        menu.addAction(tr("What if on several ranks…"), this, &RunBar::ranksRequested);
+        menu.addAction(tr("Predict on several ranks…"), this, &RunBar::ranksRequested);
         menu.addAction(tr("Run on another machine…"), this, &RunBar::thereRequested);
     };
     QPushButton* all =

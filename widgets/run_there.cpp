@@ -175,7 +175,7 @@ void RunThere::detach() {
     RunResult result;
     result.status = RunStatus::cancelled;
     m_runs.endFollowing(std::move(result),
-                        tr("Left run %1 running on %2").arg(QString::number(m_runs.runNumber()), host));
+                        tr("Run %1 continues on %2").arg(QString::number(m_runs.runNumber()), host));
 }
 
 void RunThere::start(const QString& on, const QString& program, std::int64_t iterations, int ranks) {
@@ -222,13 +222,12 @@ void RunThere::finish() {
     m_thread.join();
     const std::shared_ptr<Shared> shared = std::exchange(m_shared, nullptr);
     if (const std::uint64_t leftOut = shared->streamed().leftOut())
-        m_runs.say(tr("%1 times of single steps were left out, because the run took long")
-                       .arg(grouped(qint64(leftOut))));
+        m_runs.say(tr("The run was long: %1 step times are missing.").arg(grouped(qint64(leftOut))));
     if (const std::optional<RunResult>& result = shared->streamed().result()) {
         // The run has ended, so a later failure to tidy up does not change its result.
         if (shared->error())
             m_runs.say(
-                tr("Run %1 has ended, but %2 may still have its files: %3")
+                tr("Run %1 has ended, but its files on %2 may not have been deleted: %3")
                     .arg(QString::number(m_runs.runNumber()), shared->host, messageOf(shared->error())));
         return m_runs.endFollowing(*result, {}, shared->streamed().probes(), shared->streamed().ranks());
     }
@@ -237,7 +236,8 @@ void RunThere::finish() {
     result.status = RunStatus::failed;
     QString title = tr("Cannot run on %1").arg(shared->host);
     QString sentence = lastMessage(shared->end().messages);
-    if (sentence.isEmpty()) sentence = tr("The run ended without a result.");
+    if (sentence.isEmpty())
+        sentence = tr("The run on %1 ended without a result. Run the graph there again.").arg(shared->host);
     try {
         if (shared->error()) std::rethrow_exception(shared->error());
     } catch (const LostConnection&) {

@@ -31,10 +31,10 @@ RunThereDialog::RunThereDialog(QWidget* parent)
     m_machine->setInsertPolicy(QComboBox::NoInsert);
     m_machine->addItems(settings::machines());
     m_machine->setAccessibleName(tr("Machine"));
-    m_machine->lineEdit()->setPlaceholderText(tr("HOST or HOST:FOLDER, as ssh knows it"));
+    m_machine->lineEdit()->setPlaceholderText(tr("user@host or host:folder"));
     m_program->setObjectName(QStringLiteral("program"));
-    m_program->setAccessibleName(tr("twb on that machine"));
-    m_program->setPlaceholderText(tr("twb, found by its PATH"));
+    m_program->setAccessibleName(tr("Path of twb there"));
+    m_program->setPlaceholderText(tr("Empty: found through PATH"));
     m_program->setText(settings::machineProgram());
 
     m_ranks->setObjectName(QStringLiteral("ranks"));
@@ -47,12 +47,13 @@ RunThereDialog::RunThereDialog(QWidget* parent)
     form->setHorizontalSpacing(12);
     form->setVerticalSpacing(8);
     form->addRow(tr("Machine"), m_machine);
-    form->addRow(tr("twb on that machine"), m_program);
+    form->addRow(tr("Path of twb there"), m_program);
     form->addRow(tr("Ranks"), m_ranks);
-    QLabel* help = makeLabel(tr("Copies the project and its data there by ssh, runs it with the twb of that "
-                                "machine, and shows the "
-                                "times that are measured there. Both machines need the same version."),
-                             TextRole::body, QStringLiteral("secondary"));
+    QLabel* help =
+        makeLabel(tr("Copies the project and its data files to the machine by ssh, runs the graph there, and "
+                     "shows the times measured there. The machine needs the command-line program twb in "
+                     "the same version. ssh cannot ask for a password: use a key or an agent."),
+                  TextRole::body, QStringLiteral("secondary"));
     help->setWordWrap(true);
     m_buttons->button(QDialogButtonBox::Ok)->setText(tr("Run"));
     m_calibrate->setObjectName(QStringLiteral("calibrate"));

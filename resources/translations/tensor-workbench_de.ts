@@ -319,44 +319,16 @@
         <translation>Vorgeschlagene Platzierungen verschieben diese Auswahl nicht.</translation>
     </message>
     <message>
-        <source>What if on several &amp;ranks…</source>
-        <translation>Was wäre wenn mit mehreren &amp;Rängen&#xa0;…</translation>
-    </message>
-    <message>
         <source>Predicts the time of an iteration on several ranks, connected by NVLink, PCIe or Ethernet.</source>
         <translation>Sagt die Zeit einer Iteration auf mehreren Rängen voraus, die NVLink, PCIe oder Ethernet verbindet.</translation>
-    </message>
-    <message>
-        <source>1 rank, as it is</source>
-        <translation>1 Rang, wie er ist</translation>
     </message>
     <message>
         <source>%1 ranks on %2</source>
         <translation>%1 Ränge an %2</translation>
     </message>
     <message>
-        <source>The ranks of this graph exchange nothing. Add training, or an op of the section Ranks.</source>
-        <translation>Die Ränge dieses Graphen tauschen nichts aus. Training oder eine Op des Abschnitts Ränge hinzufügen.</translation>
-    </message>
-    <message>
-        <source>What if on several ranks</source>
-        <translation>Was wäre wenn mit mehreren Rängen</translation>
-    </message>
-    <message>
-        <source>Simulated ranks: predicted time of an iteration if each rank has the hardware of this graph and computes a batch of its own. Nothing is measured.</source>
-        <translation>Simulierte Ränge: vorhergesagte Zeit einer Iteration, wenn jeder Rang die Hardware dieses Graphen hat und einen eigenen Batch berechnet. Nichts ist gemessen.</translation>
-    </message>
-    <message>
-        <source>simulated world</source>
-        <translation>simulierte Ränge</translation>
-    </message>
-    <message>
         <source>communication</source>
         <translation>Kommunikation</translation>
-    </message>
-    <message>
-        <source>hidden</source>
-        <translation>verdeckt</translation>
     </message>
     <message>
         <source>throughput</source>
@@ -367,8 +339,36 @@
         <translation>Warten</translation>
     </message>
     <message>
-        <source>Communication: time of the calls over all ranks, of an iteration in a long run. Hidden: the share of it during which some step computes. Waiting: the rest of it, in which the ranks compute nothing; it is the same for all. Throughput: batches in the same time, compared with one rank. The times are modelled %1. Links: %2.</source>
-        <translation>Kommunikation: Zeit der Aufrufe über alle Ränge je Iteration in einem langen Lauf. Verdeckt: der Anteil davon, in dem ein Schritt rechnet. Warten: der Rest davon, in dem die Ränge nichts rechnen; er ist bei allen gleich. Durchsatz: Batches in derselben Zeit, verglichen mit einem Rang. Die Zeiten sind modelliert %1. Verbindungen: %2.</translation>
+        <source>Predict on several &amp;ranks…</source>
+        <translation>Vorhersage für mehrere &amp;Ränge&#xa0;…</translation>
+    </message>
+    <message>
+        <source>1 rank (this graph)</source>
+        <translation>1 Rang (dieser Graph)</translation>
+    </message>
+    <message>
+        <source>This graph has no communication between ranks. Add training, or an op from the palette section Ranks.</source>
+        <translation>Dieser Graph hat keine Kommunikation zwischen Rängen. Training oder eine Op aus dem Palettenabschnitt Ränge hinzufügen.</translation>
+    </message>
+    <message>
+        <source>Predict on several ranks</source>
+        <translation>Vorhersage für mehrere Ränge</translation>
+    </message>
+    <message>
+        <source>Predicted time of an iteration on several ranks. Each rank has the hardware of this graph and its own batch. Nothing is measured.</source>
+        <translation>Vorhergesagte Zeit einer Iteration auf mehreren Rängen. Jeder Rang hat die Hardware dieses Graphen und einen eigenen Batch. Nichts ist gemessen.</translation>
+    </message>
+    <message>
+        <source>simulated ranks and link</source>
+        <translation>simulierte Ränge und Verbindung</translation>
+    </message>
+    <message>
+        <source>overlapped</source>
+        <translation>überlappt</translation>
+    </message>
+    <message>
+        <source>Communication: time per iteration in collective calls. Overlapped: share of that time during which a step computes. Waiting: the rest of it, in which the rank computes nothing. Throughput: batches per second relative to one rank. The times are modelled %1. Links: %2.</source>
+        <translation>Kommunikation: Zeit je Iteration in kollektiven Aufrufen. Überlappt: Anteil dieser Zeit, während dessen ein Schritt rechnet. Warten: der Rest davon, in dem der Rang nichts rechnet. Durchsatz: Batches pro Sekunde im Verhältnis zu einem Rang. Die Zeiten sind modelliert %1. Verbindungen: %2.</translation>
     </message>
 </context>
 <context>
@@ -2793,14 +2793,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Plug-ins des Projekts verwenden?</translation>
     </message>
     <message>
-        <source>The folder of %1 has a plug-in with ops.</source>
-        <translation>Der Ordner von %1 enthält ein Plug-in mit Ops.</translation>
-    </message>
-    <message>
-        <source>The folder of %1 has plug-ins with ops.</source>
-        <translation>Der Ordner von %1 enthält Plug-ins mit Ops.</translation>
-    </message>
-    <message>
         <source>Use</source>
         <translation>Verwenden</translation>
     </message>
@@ -2817,24 +2809,64 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Lauf %1 auf %2 anhalten?</translation>
     </message>
     <message>
-        <source>A plug-in is a program and can do all that you can do. Use it only if you trust its author. “Use” and “Do not use” are remembered for this folder.
-
-%1: %2</source>
-        <translation>Ein Plug-in ist ein Programm und darf alles, was der Benutzer darf. Nur verwenden, wenn der Autor vertrauenswürdig ist. „Verwenden“ und „Nicht verwenden“ gelten auch künftig für diesen Ordner.
-
-%1: %2</translation>
-    </message>
-    <message>
         <source>Not now</source>
         <translation>Jetzt nicht</translation>
     </message>
     <message>
-        <source>Leave it running</source>
+        <source>The folder of %1 contains a plug-in that adds ops.</source>
+        <translation>Der Ordner von %1 enthält ein Plug-in, das Ops hinzufügt.</translation>
+    </message>
+    <message>
+        <source>The folder of %1 contains plug-ins that add ops.</source>
+        <translation>Der Ordner von %1 enthält Plug-ins, die Ops hinzufügen.</translation>
+    </message>
+    <message>
+        <source>A plug-in is a program. It runs with your permissions and can read and change your files. Use it only if you trust its author. “Use” and “Do not use” are remembered for this folder.
+
+%1: %2</source>
+        <translation>Ein Plug-in ist ein Programm. Es läuft mit den Rechten des Benutzers und kann dessen Dateien lesen und ändern. Nur verwenden, wenn der Autor vertrauenswürdig ist. „Verwenden“ und „Nicht verwenden“ gelten auch künftig für diesen Ordner.
+
+%1: %2</translation>
+    </message>
+    <message>
+        <source>Keep running</source>
         <translation>Weiterlaufen lassen</translation>
     </message>
     <message>
-        <source>If you leave it running, %1 goes on with the run. To see its results, run the same graph on %1 again with the same number of iterations. If you stop it, its results will be lost.</source>
-        <translation>Beim Weiterlaufenlassen setzt %1 den Lauf fort. Um seine Ergebnisse zu sehen, denselben Graphen mit derselben Zahl von Iterationen noch einmal auf %1 ausführen. Beim Anhalten gehen seine Ergebnisse verloren.</translation>
+        <source>Keep running: the run continues on %1. To see its results later, run the unchanged project there with the same number of iterations. Stop run: its results are lost.</source>
+        <translation>Weiterlaufen lassen: Der Lauf geht auf %1 weiter. Um seine Ergebnisse später zu sehen, das unveränderte Projekt dort mit derselben Zahl von Iterationen ausführen. Lauf anhalten: Seine Ergebnisse gehen verloren.</translation>
+    </message>
+    <message>
+        <source>Training in progress</source>
+        <translation>Training aktiv</translation>
+    </message>
+    <message>
+        <source>Trained weights</source>
+        <translation>Trainierte Gewichte</translation>
+    </message>
+    <message>
+        <source>Stop training run %1?</source>
+        <translation>Training %1 anhalten?</translation>
+    </message>
+    <message>
+        <source>Discard the weights of training run %1?</source>
+        <translation>Die Gewichte von Training %1 verwerfen?</translation>
+    </message>
+    <message>
+        <source>The training run has not ended. Its weights will be lost.</source>
+        <translation>Das Training ist nicht beendet. Seine Gewichte gehen verloren.</translation>
+    </message>
+    <message>
+        <source>They were not exported. To keep them, choose Cancel, then Export weights in the Training panel.</source>
+        <translation>Sie wurden nicht exportiert. Um sie zu behalten, Abbrechen wählen, dann Gewichte exportieren im Bereich Training.</translation>
+    </message>
+    <message>
+        <source>Stop training</source>
+        <translation>Training anhalten</translation>
+    </message>
+    <message>
+        <source>Discard weights</source>
+        <translation>Gewichte verwerfen</translation>
     </message>
 </context>
 <context>
@@ -2991,6 +3023,22 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>&amp;Delete report</source>
         <translation>Bericht &amp;löschen</translation>
+    </message>
+    <message>
+        <source>File changed on disk</source>
+        <translation>Datei auf der Platte geändert</translation>
+    </message>
+    <message>
+        <source>Replace the changed %1?</source>
+        <translation>Die geänderte Datei %1 ersetzen?</translation>
+    </message>
+    <message>
+        <source>Another program has changed this file since it was opened. Save replaces that version. To see the differences, choose Cancel, then Compare above the graph.</source>
+        <translation>Ein anderes Programm hat diese Datei seit dem Öffnen geändert. Speichern ersetzt diese Version. Um die Unterschiede zu sehen, Abbrechen wählen, dann Vergleichen über dem Graphen.</translation>
+    </message>
+    <message>
+        <source>Replace</source>
+        <translation>Ersetzen</translation>
     </message>
 </context>
 <context>
@@ -3297,12 +3345,16 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Erhältlich unter %1</translation>
     </message>
     <message>
-        <source>The tensors of this run are on %1.</source>
-        <translation>Die Tensoren dieses Laufs sind auf %1.</translation>
-    </message>
-    <message>
         <source>Select one node to see the help for its op.</source>
         <translation>Einen Knoten auswählen, um die Hilfe zu seiner Op zu sehen.</translation>
+    </message>
+    <message>
+        <source>Runs on another machine return no tensors. Run the graph here to see this tensor.</source>
+        <translation>Läufe auf einem anderen Rechner liefern keine Tensoren. Den Graphen hier ausführen, um diesen Tensor zu sehen.</translation>
+    </message>
+    <message>
+        <source>A trace has no tensors. Run the graph to see this tensor.</source>
+        <translation>Ein Trace enthält keine Tensoren. Den Graphen ausführen, um diesen Tensor zu sehen.</translation>
     </message>
 </context>
 <context>
@@ -3455,10 +3507,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>One Cycle</translation>
     </message>
     <message>
-        <source>Number of steps after the warm-up. Step divides the learning rate by 10 after each third of these steps. Exponential lowers the learning rate to 1 % of its start value.</source>
-        <translation>Zahl der Schritte nach dem Warm-up. Stufen teilt die Lernrate nach jedem Drittel dieser Schritte durch 10. Exponentiell senkt die Lernrate auf 1 % ihres Anfangswerts.</translation>
-    </message>
-    <message>
         <source>Off</source>
         <translation>Aus</translation>
     </message>
@@ -3511,12 +3559,16 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Der Graph hat keinen Loss. Einen Knoten hinzufügen, der eine Gleitkommazahl berechnet, etwa SoftmaxCrossEntropyLoss.</translation>
     </message>
     <message>
-        <source>The loss does not depend on any parameter. Add Parameter nodes before it.</source>
-        <translation>Der Loss hängt von keinem Parameter ab. Davor Parameter-Knoten hinzufügen.</translation>
-    </message>
-    <message>
         <source>Choose at least one parameter.</source>
         <translation>Mindestens einen Parameter wählen.</translation>
+    </message>
+    <message>
+        <source>Length of the schedule after the warm-up. The schedule “Step” divides the learning rate by 10 after each third; “Exponential” ends at 1 % of the initial rate.</source>
+        <translation>Länge des Lernratenplans nach dem Warm-up. Der Plan „Stufen“ teilt die Lernrate nach jedem Drittel durch 10; „Exponentiell“ endet bei 1 % der anfänglichen Rate.</translation>
+    </message>
+    <message>
+        <source>The loss does not depend on any parameter. Add Parameter nodes upstream of it.</source>
+        <translation>Der Loss hängt von keinem Parameter ab. Davor Parameter-Knoten hinzufügen.</translation>
     </message>
 </context>
 <context>
@@ -4025,10 +4077,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Probleme (%1 Hinweise)</translation>
     </message>
     <message>
-        <source>The plug-in %1 is left out: %2</source>
-        <translation>Das Plug-in %1 wird ausgelassen: %2</translation>
-    </message>
-    <message>
         <source>Show plot as table</source>
         <translation>Diagramm als Tabelle anzeigen</translation>
     </message>
@@ -4039,6 +4087,14 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Help for the selected &amp;op</source>
         <translation>Hilfe zur ausgewählten &amp;Op</translation>
+    </message>
+    <message>
+        <source>Training run %1 failed: %2</source>
+        <translation>Training %1 fehlgeschlagen: %2</translation>
+    </message>
+    <message>
+        <source>Plug-in %1 was not loaded: %2</source>
+        <translation>Plug-in %1 wurde nicht geladen: %2</translation>
     </message>
 </context>
 <context>
@@ -4909,6 +4965,10 @@ Update / Gewicht %6</translation>
         <source>, %1 events lost</source>
         <translation>, %1 Ereignisse verloren</translation>
     </message>
+    <message>
+        <source>The graph was edited, or a run was started, before %1 answered. Choose Watch a process again.</source>
+        <translation>Bevor %1 geantwortet hat, wurde der Graph bearbeitet oder ein Lauf gestartet. Noch einmal Prozess beobachten wählen.</translation>
+    </message>
 </context>
 <context>
     <name>twb::QuickFind</name>
@@ -5145,12 +5205,12 @@ Update / Gewicht %6</translation>
         <translation>Führt den Graphen aus (F5).</translation>
     </message>
     <message>
-        <source>What if on several ranks…</source>
-        <translation>Was wäre wenn mit mehreren Rängen&#xa0;…</translation>
-    </message>
-    <message>
         <source>Run on another machine…</source>
         <translation>Auf anderem Rechner ausführen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Predict on several ranks…</source>
+        <translation>Vorhersage für mehrere Ränge&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -5304,8 +5364,8 @@ Update / Gewicht %6</translation>
         <translation>Trace %1</translation>
     </message>
     <message>
-        <source>%1 does not belong to this graph: open the project that was run.</source>
-        <translation>%1 gehört nicht zu diesem Graphen: das Projekt öffnen, das gelaufen ist.</translation>
+        <source>%1 was recorded from another graph. Open that project first, then the trace.</source>
+        <translation>%1 wurde mit einem anderen Graphen aufgezeichnet. Zuerst jenes Projekt öffnen, dann den Trace.</translation>
     </message>
 </context>
 <context>
@@ -5319,16 +5379,8 @@ Update / Gewicht %6</translation>
         <translation>Lauf %1 auf %2: %3 von %4 Iterationen</translation>
     </message>
     <message>
-        <source>%1 times of single steps were left out, because the run took long</source>
-        <translation>%1 Zeiten einzelner Schritte wurden ausgelassen, weil der Lauf lange dauerte</translation>
-    </message>
-    <message>
         <source>Cannot run on %1</source>
         <translation>Lauf auf %1 nicht möglich</translation>
-    </message>
-    <message>
-        <source>The run ended without a result.</source>
-        <translation>Der Lauf endete ohne Ergebnis.</translation>
     </message>
     <message>
         <source>Connection to %1 lost</source>
@@ -5347,12 +5399,20 @@ Update / Gewicht %6</translation>
         <translation>die Verbindung ist abgebrochen</translation>
     </message>
     <message>
-        <source>Left run %1 running on %2</source>
+        <source>Run %1 continues on %2</source>
         <translation>Lauf %1 läuft auf %2 weiter</translation>
     </message>
     <message>
-        <source>Run %1 has ended, but %2 may still have its files: %3</source>
-        <translation>Lauf %1 ist beendet, aber auf %2 liegen vielleicht noch seine Dateien: %3</translation>
+        <source>The run was long: %1 step times are missing.</source>
+        <translation>Der Lauf war lang: %1 Zeiten von Schritten fehlen.</translation>
+    </message>
+    <message>
+        <source>Run %1 has ended, but its files on %2 may not have been deleted: %3</source>
+        <translation>Lauf %1 ist beendet, aber seine Dateien auf %2 sind vielleicht nicht gelöscht: %3</translation>
+    </message>
+    <message>
+        <source>The run on %1 ended without a result. Run the graph there again.</source>
+        <translation>Der Lauf auf %1 endete ohne Ergebnis. Den Graphen dort noch einmal ausführen.</translation>
     </message>
 </context>
 <context>
@@ -5401,24 +5461,8 @@ Update / Gewicht %6</translation>
         <translation>Rechner</translation>
     </message>
     <message>
-        <source>HOST or HOST:FOLDER, as ssh knows it</source>
-        <translation>HOST oder HOST:ORDNER, wie ssh ihn kennt</translation>
-    </message>
-    <message>
-        <source>twb, found by its PATH</source>
-        <translation>twb, aus dem dortigen PATH</translation>
-    </message>
-    <message>
-        <source>Copies the project and its data there by ssh, runs it with the twb of that machine, and shows the times that are measured there. Both machines need the same version.</source>
-        <translation>Kopiert das Projekt und seine Daten mit ssh dorthin, führt es mit dem twb jenes Rechners aus und zeigt die dort gemessenen Zeiten. Beide Rechner brauchen die gleiche Version.</translation>
-    </message>
-    <message>
         <source>Run</source>
         <translation>Ausführen</translation>
-    </message>
-    <message>
-        <source>twb on that machine</source>
-        <translation>twb auf diesem Rechner</translation>
     </message>
     <message>
         <source>Calibrate</source>
@@ -5435,6 +5479,22 @@ Update / Gewicht %6</translation>
     <message>
         <source>Measures the first GPU of that machine, or its CPU if it has none, and keeps its profile for simulated GPUs.</source>
         <translation>Misst die erste GPU dieses Rechners, oder ohne GPU seine CPU, und speichert ihr Profil für simulierte GPUs.</translation>
+    </message>
+    <message>
+        <source>user@host or host:folder</source>
+        <translation>benutzer@rechner oder rechner:ordner</translation>
+    </message>
+    <message>
+        <source>Path of twb there</source>
+        <translation>Pfad von twb dort</translation>
+    </message>
+    <message>
+        <source>Empty: found through PATH</source>
+        <translation>Leer: über PATH gefunden</translation>
+    </message>
+    <message>
+        <source>Copies the project and its data files to the machine by ssh, runs the graph there, and shows the times measured there. The machine needs the command-line program twb in the same version. ssh cannot ask for a password: use a key or an agent.</source>
+        <translation>Kopiert das Projekt und seine Datendateien mit ssh auf den Rechner, führt den Graphen dort aus und zeigt die dort gemessenen Zeiten. Der Rechner braucht das Kommandozeilenprogramm twb in der gleichen Version. ssh kann kein Passwort abfragen: einen Schlüssel oder einen Agenten verwenden.</translation>
     </message>
 </context>
 <context>
@@ -5865,14 +5925,6 @@ Update / Gewicht %6</translation>
         <translation>Trac&amp;e öffnen&#xa0;…</translation>
     </message>
     <message>
-        <source>Shows a trace of twb run --trace in the timeline, with a track for each stream of each rank.</source>
-        <translation>Zeigt einen Trace von twb run --trace in der Zeitachse, mit einer Zeile für jeden Stream jedes Rangs.</translation>
-    </message>
-    <message>
-        <source>Ran&amp;ks…</source>
-        <translation>Rä&amp;nge&#xa0;…</translation>
-    </message>
-    <message>
         <source>Open trace</source>
         <translation>Trace öffnen</translation>
     </message>
@@ -5889,28 +5941,8 @@ Update / Gewicht %6</translation>
         <translation>%1 wird gelesen&#xa0;…</translation>
     </message>
     <message>
-        <source>This trace has a single rank.</source>
-        <translation>Dieser Trace hat nur einen Rang.</translation>
-    </message>
-    <message>
-        <source>Ranks</source>
-        <translation>Ränge</translation>
-    </message>
-    <message>
         <source>rank</source>
         <translation>Rang</translation>
-    </message>
-    <message>
-        <source>iteration</source>
-        <translation>Iteration</translation>
-    </message>
-    <message>
-        <source>without waiting</source>
-        <translation>ohne Warten</translation>
-    </message>
-    <message>
-        <source>waiting</source>
-        <translation>Warten</translation>
     </message>
     <message>
         <source>samples/s</source>
@@ -5925,10 +5957,6 @@ Update / Gewicht %6</translation>
         <translation>Rang %1</translation>
     </message>
     <message>
-        <source>Waiting: time of an iteration in which the rank waits for the last rank of a call. The slowest rank takes longest without waiting; the others wait for it. Samples: rows that the rank computes itself.</source>
-        <translation>Warten: Zeit einer Iteration, in der der Rang auf den letzten Rang eines Aufrufs wartet. Der langsamste Rang braucht ohne Warten am längsten; die anderen warten auf ihn. Samples: Zeilen, die der Rang selbst berechnet.</translation>
-    </message>
-    <message>
         <source>modelled</source>
         <translation>modelliert</translation>
     </message>
@@ -5937,12 +5965,44 @@ Update / Gewicht %6</translation>
         <translation>gemessen</translation>
     </message>
     <message>
-        <source>Ranks with a simulated device have modelled times, which cannot be compared with measured ones. Samples: rows that the rank computes itself.</source>
-        <translation>Ränge mit einem simulierten Gerät haben modellierte Zeiten, die sich nicht mit gemessenen vergleichen lassen. Samples: Zeilen, die der Rang selbst berechnet.</translation>
+        <source>Shows a trace written by “twb run --trace” in the timeline, one track per rank and stream.</source>
+        <translation>Zeigt einen von „twb run --trace“ geschriebenen Trace in der Zeitachse, mit einer Zeile je Rang und Stream.</translation>
     </message>
     <message>
-        <source>Lists the pace of each rank of a trace, or of a run on another machine, and marks the slowest one.</source>
-        <translation>Listet das Tempo jedes Rangs eines Traces oder eines Laufs auf einem anderen Rechner auf und markiert den langsamsten.</translation>
+        <source>Compare ran&amp;ks…</source>
+        <translation>Rä&amp;nge vergleichen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>Lists the time per iteration of each rank in the trace, or in a run on another machine, and marks the slowest rank.</source>
+        <translation>Listet die Zeit je Iteration jedes Rangs im Trace oder in einem Lauf auf einem anderen Rechner auf und markiert den langsamsten Rang.</translation>
+    </message>
+    <message>
+        <source>This trace has only one rank, so there is nothing to compare.</source>
+        <translation>Dieser Trace hat nur einen Rang; es gibt also nichts zu vergleichen.</translation>
+    </message>
+    <message>
+        <source>Compare ranks</source>
+        <translation>Ränge vergleichen</translation>
+    </message>
+    <message>
+        <source>time per iteration</source>
+        <translation>Zeit je Iteration</translation>
+    </message>
+    <message>
+        <source>own time</source>
+        <translation>eigene Zeit</translation>
+    </message>
+    <message>
+        <source>waiting for others</source>
+        <translation>Warten auf andere</translation>
+    </message>
+    <message>
+        <source>Ranks with a simulated device have modelled times, which cannot be compared with measured ones. Samples/s counts only rows that this rank computes.</source>
+        <translation>Ränge mit einem simulierten Gerät haben modellierte Zeiten, die mit gemessenen nicht vergleichbar sind. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
+    </message>
+    <message>
+        <source>Waiting: time per iteration that the rank waits in collective calls for the last rank to arrive. The slowest rank has the longest own time. Samples/s counts only rows that this rank computes.</source>
+        <translation>Warten: Zeit je Iteration, die der Rang in kollektiven Aufrufen auf den letzten Rang wartet. Der langsamste Rang hat die längste eigene Zeit. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
     </message>
 </context>
 <context>
@@ -5978,10 +6038,6 @@ Update / Gewicht %6</translation>
     <message>
         <source>Gradients and updates of the parameters over the epochs</source>
         <translation>Gradienten und Updates der Parameter über die Epochen</translation>
-    </message>
-    <message>
-        <source>Rows by label and prediction</source>
-        <translation>Zeilen nach Label und Vorhersage</translation>
     </message>
     <message>
         <source>Runs in the plot</source>
@@ -6020,16 +6076,8 @@ Update / Gewicht %6</translation>
         <translation>Trainieren</translation>
     </message>
     <message>
-        <source>Trains the parameters from their initial values.</source>
-        <translation>Trainiert die Parameter ab ihren Anfangswerten.</translation>
-    </message>
-    <message>
         <source>Stop</source>
         <translation>Anhalten</translation>
-    </message>
-    <message>
-        <source>Stops the training run.</source>
-        <translation>Hält das Training an.</translation>
     </message>
     <message>
         <source>View of the training run</source>
@@ -6108,10 +6156,6 @@ Update / Gewicht %6</translation>
         <translation>Verhältnis Update zu Gewicht, logarithmisch</translation>
     </message>
     <message>
-        <source>Share of the label&apos;s rows</source>
-        <translation>Anteil an den Zeilen des Labels</translation>
-    </message>
-    <message>
         <source>Validation after epoch %1. Each row is a label, each column a prediction.</source>
         <translation>Validierung nach Epoche %1. Jede Zeile ist ein Label, jede Spalte eine Vorhersage.</translation>
     </message>
@@ -6130,14 +6174,6 @@ Update / Gewicht %6</translation>
     <message>
         <source>Resumes the training run.</source>
         <translation>Setzt das Training fort.</translation>
-    </message>
-    <message>
-        <source>This graph has a training module. Choose Train to start it.</source>
-        <translation>Dieser Graph hat ein Trainingsmodul. „Trainieren“ startet es.</translation>
-    </message>
-    <message>
-        <source>This graph has no training module. Choose a loss and an optimizer first.</source>
-        <translation>Dieser Graph hat kein Trainingsmodul. Zuerst Loss und Optimizer wählen.</translation>
     </message>
     <message>
         <source>Epoch</source>
@@ -6222,6 +6258,30 @@ Update / Gewicht %6</translation>
     <message>
         <source>Training of %1</source>
         <translation>Training von %1</translation>
+    </message>
+    <message>
+        <source>Confusion matrix: validation rows by label and prediction</source>
+        <translation>Konfusionsmatrix: Validierungszeilen nach Label und Vorhersage</translation>
+    </message>
+    <message>
+        <source>Starts a training run from the initial parameter values.</source>
+        <translation>Startet ein Training ab den Anfangswerten der Parameter.</translation>
+    </message>
+    <message>
+        <source>Stops the training run. You can export the weights until the next run starts.</source>
+        <translation>Hält das Training an. Die Gewichte lassen sich exportieren, bis das nächste beginnt.</translation>
+    </message>
+    <message>
+        <source>Share of rows with this label</source>
+        <translation>Anteil an den Zeilen mit diesem Label</translation>
+    </message>
+    <message>
+        <source>Choose Train to start training.</source>
+        <translation>Trainieren wählen, um das Training zu starten.</translation>
+    </message>
+    <message>
+        <source>Add a training module to train this graph.</source>
+        <translation>Ein Trainingsmodul hinzufügen, um diesen Graphen zu trainieren.</translation>
     </message>
 </context>
 <context>

@@ -140,14 +140,14 @@ private Q_SLOTS:
         QVERIFY(review().first.isEmpty()); // no dialog: nothing is exchanged
         QVERIFY2(find<QLabel>(*window, "status")
                      ->text()
-                     .startsWith(QStringLiteral("The ranks of this graph exchange nothing.")),
+                     .startsWith(QStringLiteral("This graph has no communication between ranks.")),
                  qPrintable(find<QLabel>(*window, "status")->text()));
         // A graph with training sums its gradients.
         window->load(sourcePath("resources/examples/11-a-model-learns.twb"));
         const std::uint64_t revision = window->document().revision();
         const auto [rows, text] = review();
         QCOMPARE(rows.size(), 10);
-        QVERIFY2(rows[0].startsWith(QStringLiteral("1 rank, as it is|")), qPrintable(rows[0]));
+        QVERIFY2(rows[0].startsWith(QStringLiteral("1 rank (this graph)|")), qPrintable(rows[0]));
         QVERIFY(rows[0].endsWith(QStringLiteral("|–|–|–|1.00 ×")));
         const auto row = [&](const char* name) {
             return rows.filter(QString::fromUtf8(name)).value(0).split(QLatin1Char('|'));
@@ -167,14 +167,13 @@ private Q_SLOTS:
         // The menu of a GPU offers the same.
         window->load(sourcePath(kDigits));
         auto* menu = find<QPushButton>(*window, "device.cuda:0")->menu();
-        const QString entry = QStringLiteral("What if on several ranks…");
+        const QString entry = QStringLiteral("Predict on several ranks…");
         QStringList offered;
         for (const QAction* one : menu->actions()) offered << one->text();
         QVERIFY2(offered.contains(entry), qPrintable(offered.join(QLatin1Char(','))));
         find<QLabel>(*window, "status")->clear();
         menu->actions().at(offered.indexOf(entry))->trigger();
-        QVERIFY(
-            find<QLabel>(*window, "status")->text().startsWith(QStringLiteral("The ranks of this graph")));
+        QVERIFY(find<QLabel>(*window, "status")->text().startsWith(QStringLiteral("This graph has no")));
     }
 
     void oneCauseIsOneRow() {

@@ -321,9 +321,10 @@ private Q_SLOTS:
         QVERIFY2(status(*window).startsWith(QStringLiteral("Run 1 on there finished: 200 iterations in ")),
                  qPrintable(status(*window)));
         const QString all = log->join(QLatin1Char('\n'));
-        QVERIFY2(all.contains(QStringLiteral("Run 1 has ended, but there may still have its files: cannot "
-                                             "reach there by ssh")),
-                 qPrintable(all));
+        QVERIFY2(
+            all.contains(QStringLiteral("Run 1 has ended, but its files on there may not have been deleted: "
+                                        "cannot reach there by ssh")),
+            qPrintable(all));
         QVERIFY(!box.answered());
     }
 
@@ -351,7 +352,7 @@ private Q_SLOTS:
         presser.stop();
         QVERIFY2(detail.contains(QStringLiteral("run the same graph on there again")), qPrintable(detail));
         QVERIFY(!window->runs().isRunning());
-        QCOMPARE(window->runs().sentence(), QStringLiteral("Left run 1 running on there"));
+        QCOMPARE(window->runs().sentence(), QStringLiteral("Run 1 continues on there"));
         QCOMPARE(m_host->runs().size(), 1);
         const QString exit =
             m_host->folder() + QLatin1Char('/') + m_host->runs().first() + QStringLiteral("/exit");

@@ -2,6 +2,7 @@
 #include "support/test_main.h"
 #include "training/training.h"
 #include "widgets/dialog_answer.h"
+#include "widgets/file_answer.h"
 #include "widgets/inspector/inspector.h"
 #include "widgets/inspector/tensor_panel.h"
 #include "widgets/learn_dialog.h"
@@ -15,6 +16,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPlainTextEdit>
 #include <QScrollBar>
 #include <QSpinBox>
 
@@ -102,7 +104,7 @@ private Q_SLOTS:
     void aTrainingRunsToItsEnd() {
         const auto window = windowWith(kLearns);
         auto* panel = window->findChild<TrainingPanel*>();
-        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has a training module.")));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("Choose Train to start training.")));
         find<QSpinBox>(*window, "epochs")->setValue(3);
         click(*window, "train");
         QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 30'000);
@@ -124,6 +126,67 @@ private Q_SLOTS:
         QVERIFY(svg.startsWith("<?xml") && svg.contains("run 1 · adamw lr 0.002 · best "));
         QVERIFY(svg.contains("Training of 11-a-model-learns"));
         QVERIFY(!panel->savePicture(folder.filePath(QStringLiteral("none/loss.svg"))));
+    }
+
+    /// It was thrown away without a question.
+    void closingAsksAboutATraining() {
+        const auto window = windowWith(kLearns);
+        find<QSpinBox>(*window, "epochs")->setValue(5000);
+        click(*window, "train");
+        const auto& training = window->training();
+        QTRY_VERIFY(training.place().steps > 0);
+        for (const char* button : {"", "train"}) { // running, then paused
+            if (*button) click(*window, button);
+            const BoxAnswer cancel(QMessageBox::Cancel);
+            QVERIFY(!window->close());
+            QVERIFY(cancel.answered());
+            QCOMPARE(cancel.text(), QStringLiteral("Stop training run 1?"));
+        }
+        QVERIFY(training.state() == TrainingRun::State::paused);
+        click(*window, "stopTraining");
+        QTRY_VERIFY(training.hasParameters());
+        {
+            const BoxAnswer cancel(QMessageBox::Cancel);
+            QVERIFY(!window->openFile(sourcePath(kLabels)));
+            QVERIFY(cancel.answered());
+            QCOMPARE(cancel.text(), QStringLiteral("Discard the weights of training run 1?"));
+        }
+        const QTemporaryDir folder;
+        {
+            const FileAnswer file(QString(), folder.filePath(QStringLiteral("w.safetensors")));
+            action(*window, QStringLiteral("Export weights…"))->trigger();
+            QVERIFY(QFile::exists(folder.filePath(QStringLiteral("w.safetensors"))));
+        }
+        QVERIFY(window->close()); // there is nothing to lose
+    }
+
+    /// Only the Training panel showed it.
+    void aTrainingThatFailsIsSaidInTheStatusLineAndTheLog() {
+        const QTemporaryDir folder;
+        const QDir to(folder.path());
+        QVERIFY(to.mkdir(QStringLiteral("digits")));
+        for (const char* name : {"11-a-model-learns.twb", "digits/train_images.npy"})
+            QVERIFY(QFile::copy(sourcePath("resources/examples/") + QLatin1String(name),
+                                to.filePath(QLatin1String(name))));
+        QFile labels(sourcePath("resources/examples/digits/train_labels.npy"));
+        QVERIFY(labels.open(QIODevice::ReadOnly));
+        QByteArray bytes = labels.readAll();
+        constexpr qsizetype kHeader = 128; // of the file; then one 64-bit number per row
+        for (qsizetype i = kHeader; i < bytes.size(); i += 8) bytes[i] = 99; // no class has this number
+        QFile wrong(to.filePath(QStringLiteral("digits/train_labels.npy")));
+        QVERIFY(wrong.open(QIODevice::WriteOnly));
+        wrong.write(bytes);
+        wrong.close();
+        const auto window = makeWindow();
+        window->load(to.filePath(QStringLiteral("11-a-model-learns.twb")));
+        window->bottom().showPage(QStringLiteral("training"));
+        click(*window, "train");
+        window->bottom().showPage(QStringLiteral("log"));
+        QTRY_COMPARE_WITH_TIMEOUT(window->training().state(), TrainingRun::State::failed, 30'000);
+        const QString sentence = QStringLiteral("Training run 1 failed: ") + window->training().error();
+        QVERIFY(!window->training().error().isEmpty());
+        QCOMPARE(find<QLabel>(*window, "status")->text(), sentence);
+        QVERIFY(find<QPlainTextEdit>(*window, "log")->toPlainText().contains(sentence));
     }
 
     void means() {
@@ -351,7 +414,7 @@ private Q_SLOTS:
         QTRY_VERIFY(window->findChild<TrainingPanel*>()->csv().count('\n') > 1);
         window->load(sourcePath(kDigits));
         QCOMPARE(window->findChild<TrainingPanel*>()->csv().count('\n'), 1);
-        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has no training module.")));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("Add a training module to train this graph.")));
         QVERIFY(!find<QPushButton>(*window, "train")->isEnabled());
         QVERIFY(window->training().earlier().empty());
     }
@@ -541,7 +604,7 @@ private Q_SLOTS:
         action(*window, QStringLiteral("Remove training"))->trigger();
         QVERIFY(!trainingOf(window->document().graph()));
         QVERIFY(!window->document().analysis().hasErrors());
-        QVERIFY(factsOf(*window).contains(QStringLiteral("This graph has no training module.")));
+        QVERIFY(factsOf(*window).contains(QStringLiteral("Add a training module to train this graph.")));
     }
 };
 

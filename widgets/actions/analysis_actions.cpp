@@ -78,7 +78,7 @@ void AnalysisActions::fill(QMenu& menu) {
     addAction(menu, tr("&What if…"), QKeySequence(QStringLiteral("Ctrl+Alt+W")), [this] {
         showWhatIf();
     })->setToolTip(tr("Predicts the time of an iteration on other GPUs."));
-    addAction(menu, tr("What if on several &ranks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+W")),
+    addAction(menu, tr("Predict on several &ranks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+W")),
               [this] { showRanks(); })
         ->setToolTip(
             tr("Predicts the time of an iteration on several ranks, connected by NVLink, PCIe or Ethernet."));
@@ -260,7 +260,7 @@ void AnalysisActions::showRanks() {
         bool calls = false;
         workWaiting(tr("Predicting…"), &m_window, [&] {
             alone = predict(m_document.graph(), m_document.devices(), m_document.files());
-            add(tr("1 rank, as it is"), 1, alone);
+            add(tr("1 rank (this graph)"), 1, alone);
             for (const LinkProfile& link : linkProfiles())
                 for (const int ranks : {2, 4, 8}) {
                     const Prediction p = predictOnRanks(m_document.graph(), m_document.devices(),
@@ -271,23 +271,28 @@ void AnalysisActions::showRanks() {
         });
         if (!calls) {
             m_editor.say(
-                tr("The ranks of this graph exchange nothing. Add training, or an op of the section Ranks."));
+                tr("This graph has no communication between ranks. Add training, or an op from the palette "
+                   "section Ranks."));
             return;
         }
         QStringList sources;
         for (const LinkProfile& link : linkProfiles())
             sources << QStringLiteral("%1 (%2)").arg(toQt(link.name), toQt(link.source));
-        content.title = tr("What if on several ranks");
-        content.sentence =
-            tr("Simulated ranks: predicted time of an iteration if each rank has the hardware of "
-               "this graph and computes a batch of its own. Nothing is measured.");
-        content.columns = {tr("simulated world"), tr("iteration"), tr("communication"),
-                           tr("hidden"),          tr("waiting"),   tr("throughput")};
+        content.title = tr("Predict on several ranks");
+        content.sentence = tr(
+            "Predicted time of an iteration on several ranks. Each rank has the hardware of this graph and "
+            "its own batch. Nothing is measured.");
+        content.columns = {tr("simulated ranks and link"),
+                           tr("iteration"),
+                           tr("communication"),
+                           tr("overlapped"),
+                           tr("waiting"),
+                           tr("throughput")};
         content.remark =
-            tr("Communication: time of the calls over all ranks, of an iteration in a long run. Hidden: "
-               "the share of it during which some step computes. Waiting: the rest of it, in which the "
-               "ranks compute nothing; it is the same for all. Throughput: batches in the same time, "
-               "compared with one rank. The times are modelled %1. Links: %2.")
+            tr("Communication: time per iteration in collective calls. Overlapped: share of that time during "
+               "which a step computes. Waiting: the rest of it, in which the rank computes nothing. "
+               "Throughput: "
+               "batches per second relative to one rank. The times are modelled %1. Links: %2.")
                 .arg(toQt(alone.sources), sources.join(QStringLiteral("; ")));
         ReviewDialog(content, &m_window).exec();
     });

@@ -199,13 +199,15 @@ void FileActions::askAboutPlugins(const QString& path) {
     if (ops.empty() || trustIn(ops) != Trust::unasked) return;
     QStringList names;
     for (const std::filesystem::path& file : librariesIn(ops)) names << toQt(file.filename().string());
-    QMessageBox box(QMessageBox::NoIcon, tr("Use the project's plug-ins?"),
-                    names.size() == 1
-                        ? tr("The folder of %1 has a plug-in with ops.").arg(QFileInfo(path).fileName())
-                        : tr("The folder of %1 has plug-ins with ops.").arg(QFileInfo(path).fileName()),
-                    QMessageBox::NoButton, &m_window);
+    QMessageBox box(
+        QMessageBox::NoIcon, tr("Use the project's plug-ins?"),
+        names.size() == 1
+            ? tr("The folder of %1 contains a plug-in that adds ops.").arg(QFileInfo(path).fileName())
+            : tr("The folder of %1 contains plug-ins that add ops.").arg(QFileInfo(path).fileName()),
+        QMessageBox::NoButton, &m_window);
     box.setInformativeText(
-        tr("A plug-in is a program and can do all that you can do. Use it only if you trust its author. "
+        tr("A plug-in is a program. It runs with your permissions and can read and change your files. Use it "
+           "only if you trust its author. "
            "“Use” and “Do not use” are remembered for this folder.\n\n%1: %2")
             .arg(QDir::toNativeSeparators(toQt(ops.string())), names.join(QStringLiteral(", "))));
     dress(box, Severity::warning);
@@ -268,12 +270,12 @@ bool FileActions::mayEndRun() {
     box.setDefaultButton(stop);
     QPushButton* leave = nullptr;
     if (!host.isEmpty() && !m_runs.isAwaiting()) { // it has started there
-        leave = box.addButton(tr("Leave it running"), QMessageBox::AcceptRole);
+        leave = box.addButton(tr("Keep running"), QMessageBox::AcceptRole);
         leave->setObjectName(QStringLiteral("leaveRun"));
         box.setDefaultButton(leave);
         box.setInformativeText(
-            tr("If you leave it running, %1 goes on with the run. To see its results, run the same graph on "
-               "%1 again with the same number of iterations. If you stop it, its results will be lost.")
+            tr("Keep running: the run continues on %1. To see its results later, run the unchanged project "
+               "there with the same number of iterations. Stop run: its results are lost.")
                 .arg(host));
     }
     box.exec();

@@ -27,12 +27,12 @@ void TraceActions::fill(QMenu& menu) {
     m_open = addAction(menu, tr("Ope&n trace…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+T")),
                        [this] { choose(); });
     m_open->setToolTip(
-        tr("Shows a trace of twb run --trace in the timeline, with a track for each stream of each rank."));
-    m_ranks = addAction(menu, tr("Ran&ks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")),
+        tr("Shows a trace written by “twb run --trace” in the timeline, one track per rank and stream."));
+    m_ranks = addAction(menu, tr("Compare ran&ks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")),
                         [this] { showRanks(); });
-    m_ranks->setToolTip(
-        tr("Lists the pace of each rank of a trace, or of a run on another machine, and marks the slowest "
-           "one."));
+    m_ranks->setToolTip(tr(
+        "Lists the time per iteration of each rank in the trace, or in a run on another machine, and marks "
+        "the slowest rank."));
     const auto refresh = [this] {
         for (QAction* action : {m_open, m_ranks}) action->setEnabled(!m_runs.isRunning());
     };
@@ -66,14 +66,15 @@ bool TraceActions::open(const QString& file) {
 void TraceActions::showRanks() {
     if (m_runs.isRunning() || (m_runs.ranks().empty() && !choose())) return;
     const std::vector<RankPace>& ranks = m_runs.ranks();
-    if (ranks.empty()) return m_editor.say(tr("This trace has a single rank."));
+    if (ranks.empty())
+        return m_editor.say(tr("This trace has only one rank, so there is nothing to compare."));
     const auto ms = [](double ns) { return localized(formatMs(ns)); };
     const int slowest = RankReport::slowestOf(ranks);
     ReviewDialog::Content content;
-    content.title = tr("Ranks");
+    content.title = tr("Compare ranks");
     content.sentence = m_runs.sentence() + QLatin1Char('.');
-    content.columns = {tr("rank"),    tr("iteration"), tr("without waiting"),
-                       tr("waiting"), tr("samples/s"), {}};
+    content.columns = {
+        tr("rank"), tr("time per iteration"), tr("own time"), tr("waiting for others"), tr("samples/s"), {}};
     content.alarm = tr("slowest");
     // Waits are measured, so they do not belong beside times on a virtual clock.
     const bool isModelled = RankReport::isModelled(ranks);
@@ -90,10 +91,10 @@ void TraceActions::showRanks() {
     content.remark =
         isModelled
             ? tr("Ranks with a simulated device have modelled times, which cannot be compared with measured "
-                 "ones. Samples: rows that the rank computes itself.")
-            : tr("Waiting: time of an iteration in which the rank waits for the last rank of a call. The "
-                 "slowest rank takes longest without waiting; the others wait for it. Samples: rows that "
-                 "the rank computes itself.");
+                 "ones. Samples/s counts only rows that this rank computes.")
+            : tr("Waiting: time per iteration that the rank waits in collective calls for the last rank to "
+                 "arrive. The slowest rank has the longest own time. Samples/s counts only rows that this "
+                 "rank computes.");
     ReviewDialog(content, &m_window).exec();
 }
 

@@ -103,7 +103,7 @@ TrainingPanel::TrainingPanel(Document& document, TrainingRun& training, QWidget*
     addTable(new HeatTable(*m_parameters, {.followsEnd = true, .rowsPerGroup = ParameterTable::kQuantities}),
              QStringLiteral("parameterTable"), tr("Gradients and updates of the parameters over the epochs"));
     addTable(new HeatTable(*m_confusion, {}), QStringLiteral("confusionTable"),
-             tr("Rows by label and prediction"));
+             tr("Confusion matrix: validation rows by label and prediction"));
     m_left->addWidget(m_message);
 
     auto* course = new QWidget;
@@ -191,9 +191,10 @@ QWidget* TrainingPanel::makeControls() {
     m_epochs->setToolTip(tr("Sets the number of passes over the data."));
     layout->addWidget(m_epochs);
     layout->addSpacing(8);
-    m_go =
-        segment(tr("Train"), QStringLiteral("train"), tr("Trains the parameters from their initial values."));
-    m_stop = segment(tr("Stop"), QStringLiteral("stopTraining"), tr("Stops the training run."));
+    m_go = segment(tr("Train"), QStringLiteral("train"),
+                   tr("Starts a training run from the initial parameter values."));
+    m_stop = segment(tr("Stop"), QStringLiteral("stopTraining"),
+                     tr("Stops the training run. You can export the weights until the next run starts."));
     m_views = new QComboBox;
     m_views->setObjectName(QStringLiteral("trainingView"));
     m_views->setProperty("role", QStringLiteral("compact"));
@@ -345,7 +346,7 @@ void TrainingPanel::refreshView() {
     if (view() == ParameterView && updates)
         setDecades(*m_updateScale, tr("Update-to-weight ratio, logarithmic"), *updates);
     if (view() == ConfusionView) {
-        m_scale->setEnds(tr("Share of the label's rows"), QStringLiteral("0 %"), QStringLiteral("100 %"));
+        m_scale->setEnds(tr("Share of rows with this label"), QStringLiteral("0 %"), QStringLiteral("100 %"));
         m_caption->setText(tr("Validation after epoch %1. Each row is a label, each column a prediction.")
                                .arg(grouped(qint64(record.epochs.size()))));
     }
@@ -360,9 +361,10 @@ void TrainingPanel::refreshControls() {
     m_go->setText(state == State::running  ? tr("Pause")
                   : state == State::paused ? tr("Resume")
                                            : tr("Train"));
-    const QString what = state == State::running  ? tr("Pauses the training run.")
-                         : state == State::paused ? tr("Resumes the training run.")
-                                                  : tr("Trains the parameters from their initial values.");
+    const QString what = state == State::running ? tr("Pauses the training run.")
+                         : state == State::paused
+                             ? tr("Resumes the training run.")
+                             : tr("Starts a training run from the initial parameter values.");
     m_go->setToolTip(what);
     m_go->setEnabled(learns || isActive);
     m_stop->setEnabled(isActive);
@@ -370,8 +372,8 @@ void TrainingPanel::refreshControls() {
     m_weights->setEnabled(m_training.hasParameters());
     m_pages->setCurrentIndex(hasCourse ? 1 : 0);
     m_learn->setVisible(!learns);
-    m_empty->setText(learns ? tr("This graph has a training module. Choose Train to start it.")
-                            : tr("This graph has no training module. Choose a loss and an optimizer first."));
+    m_empty->setText(learns ? tr("Choose Train to start training.")
+                            : tr("Add a training module to train this graph."));
 }
 
 void TrainingPanel::refreshFacts() {
