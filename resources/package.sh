@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds packages in build/packages: .deb files for this Debian or Ubuntu, and a relocatable .tar.xz with its libraries.
 #   bash resources/package.sh [--no-cuda]
-# With a CUDA toolkit from 12.0 on, the CUDA plugin is a package of its own; --no-cuda leaves it out.
+# With a CUDA toolkit from 12.0 on, the CUDA plugin is a package of its own; --no-cuda leaves it out. So are the plugins
+# for Open MPI and MPICH, where these are installed.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,7 +11,7 @@ if [[ -d /usr/local/cuda ]] || command -v nvcc >/dev/null; then cuda=ON; fi
 case "${1:-}" in
 "") ;;
 --no-cuda) cuda=OFF ;;
--h | --help) sed -n '2,4s/^# //p' "$0"; exit 0 ;;
+-h | --help) sed -n '2,5s/^# //p' "$0"; exit 0 ;;
 *) echo "package.sh: \"$1\" is not an option of this script; the only option is --no-cuda." >&2; exit 2 ;;
 esac
 

@@ -36,6 +36,14 @@ inside twb check "$examples/digits.twb" >/dev/null || fail "twb check failed"
 inside twb devices | grep -q h200 || fail "twb does not find the device profiles"
 
 inside bash -c 'apt-get install -y -qq --no-install-recommends /packages/*.deb >/dev/null'
+# Several ranks, by the launcher that the package recommends.
+for mpi in openmpi mpich; do
+    ls "$root/packages/tensor-workbench-$mpi"_*.deb >/dev/null 2>&1 || continue
+    inside apt-get install -y -qq --no-install-recommends $([[ $mpi = openmpi ]] && echo openmpi-bin || echo mpich) >/dev/null
+    root_allowed=$([[ $mpi = openmpi ]] && echo "--allow-run-as-root --oversubscribe" || true)
+    inside bash -c "cd /tmp && mpirun.$mpi $root_allowed -n 2 twb train $examples/11-a-model-learns.twb --epochs 1" |
+        tail -n 3 || fail "twb does not train on two ranks of $mpi"
+done
 inside python3 -c 'import importlib.util as u; assert u.find_spec("tensor_workbench")' || fail "no Python package"
 inside tensor-workbench --screenshot /tmp/off.png --size 900x600 --run 2 "$examples/digits.twb" || fail "no screenshot"
 # A real window on a real (virtual) display.

@@ -35,14 +35,16 @@ fs::path pluginFor(const std::string& implementation) {
     const std::string file = fmt::format("libtwb_mpi_{}.so", implementation);
     std::error_code failed;
     const fs::path folder = fs::read_symlink("/proc/self/exe", failed).parent_path();
-    for (const fs::path& place : {folder, folder.parent_path() / "lib"})
+    const fs::path beside = folder.parent_path() / "lib";
+    for (const fs::path& place : {folder, beside, beside / "tensor-workbench"})
         if (fs::exists(place / file, failed)) return place / file;
-    missing(fmt::format(
-        "this build has no plugin for {}: there is no {} in {} or in {}; it is built where CMake "
-        "finds {} (Debian's package {})",
-        implementation == "mpich" ? "MPICH" : "Open MPI", file, folder.string(),
-        (folder.parent_path() / "lib").string(), implementation == "mpich" ? "mpicc.mpich" : "mpicc.openmpi",
-        implementation == "mpich" ? "libmpich-dev" : "libopenmpi-dev"));
+    missing(
+        fmt::format("there is no plugin for {}: there is no {} in {}, in {} or in {}; install the package "
+                    "tensor-workbench-{}, or build the program where CMake finds {} (Debian's package {})",
+                    implementation == "mpich" ? "MPICH" : "Open MPI", file, folder.string(), beside.string(),
+                    (beside / "tensor-workbench").string(), implementation == "mpich" ? "mpich" : "openmpi",
+                    implementation == "mpich" ? "mpicc.mpich" : "mpicc.openmpi",
+                    implementation == "mpich" ? "libmpich-dev" : "libopenmpi-dev"));
 }
 
 const TwbMpiTable& load(const std::string& implementation) {

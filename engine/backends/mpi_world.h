@@ -17,8 +17,9 @@ struct MpiOptions {
 
 /// The world of this process in a job of several ranks. Opens the plugin of an MPI implementation: the one
 /// that $TWB_MPI names (openmpi, mpich, or the path of a plugin), else that of the launcher. Plugins are
-/// files libtwb_mpi_openmpi.so and libtwb_mpi_mpich.so beside the program or in ../lib. All ranks must call
-/// it; a process can have one such world, which ends MPI when it is destroyed.
+/// files libtwb_mpi_openmpi.so and libtwb_mpi_mpich.so beside the program, in ../lib or in
+/// ../lib/tensor-workbench. All ranks must call it; a process can have one such world, which ends MPI when it
+/// is destroyed.
 ///
 /// Throws Error(missingDevice) with a sentence about what is missing, or if the launcher has started more
 /// ranks than MPI finds.

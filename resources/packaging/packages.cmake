@@ -2,6 +2,7 @@
 #   tensor-workbench-cli     twb, its data, man pages and completion; needs no Qt
 #   tensor-workbench         the window, its manual and its entries for a desktop
 #   tensor-workbench-cuda    the CUDA plugin, if the build has one
+#   tensor-workbench-openmpi and tensor-workbench-mpich  the plugins for several ranks, if the build has them
 #   tensor-workbench-python  the Python package that records PyTorch scripts
 set(here ${CMAKE_CURRENT_LIST_DIR})
 # Who makes the packages, as for Debian's own tools.
@@ -18,6 +19,12 @@ endif()
 if(TARGET twb_cuda)
   list(APPEND components cuda)
 endif()
+foreach(id openmpi mpich)
+  if(TARGET twb_mpi_${id})
+    list(APPEND components ${id})
+  endif()
+  set(package_${id} tensor-workbench-${id})
+endforeach()
 set(package_cli tensor-workbench-cli)
 set(package_window tensor-workbench)
 set(package_cuda tensor-workbench-cuda)
@@ -30,8 +37,8 @@ execute_process(COMMAND gzip -9nc ${CMAKE_BINARY_DIR}/packaging/changelog
 foreach(component IN LISTS components)
   set(doc ${CMAKE_INSTALL_DATADIR}/doc/${package_${component}})
   install(FILES ${here}/copyright ${CMAKE_BINARY_DIR}/packaging/changelog.gz DESTINATION ${doc} COMPONENT ${component})
-  # The layout of Graphviz and NVIDIA's libraries are in folders of their own, which the linker must know.
-  if(component MATCHES "cli|window|cuda")
+  # The layout of Graphviz, NVIDIA's libraries and Open MPI are in folders of their own, which the linker must know.
+  if(component MATCHES "cli|window|cuda|openmpi")
     file(WRITE ${CMAKE_BINARY_DIR}/packaging/overrides/${package_${component}}
       "${package_${component}}: custom-library-search-path RUNPATH *\n")
     install(FILES ${CMAKE_BINARY_DIR}/packaging/overrides/${package_${component}}
@@ -91,6 +98,20 @@ if(TARGET twb_cuda)
     "libcublas-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
 endif()
 set(CPACK_DEBIAN_CUDA_PACKAGE_SECTION contrib/science)
+
+foreach(id openmpi mpich)
+  string(TOUPPER ${id} upper)
+  set(mpi_name "Open MPI")
+  if(id STREQUAL mpich)
+    set(mpi_name MPICH)
+  endif()
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package_${id}})
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION "With this plugin, a launcher of ${mpi_name} starts twb on several ranks,
+which train one model together or share out the runs of a batch.")
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${package_cli} ${same}")
+endforeach()
+set(CPACK_DEBIAN_OPENMPI_PACKAGE_RECOMMENDS openmpi-bin)
+set(CPACK_DEBIAN_MPICH_PACKAGE_RECOMMENDS mpich)
 
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME ${package_python})
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
