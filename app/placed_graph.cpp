@@ -4,12 +4,27 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "formats/model_formats.h"
+#include "formats/module_files.h"
 #include "formats/npy.h"
 #include "formats/project.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace twb {
+namespace {
+
+/// Says which modules were made from another version of their op.
+void tellOfModules(const Graph& graph, const std::string& file) {
+    if (std::ranges::none_of(graph.frames(), [](const Frame& frame) { return madeFrom(frame).has_value(); }))
+        return;
+    const ModuleOps modules = moduleOpsIn(modulePlaces(savedModulesFolder(), file));
+    for (const std::string& sentence : changedModules(graph, modules.ops))
+        printMessage(fmt::format("{}: warning: {}", file, sentence));
+}
+
+} // namespace
 
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside) {
     PlacedGraph placed;
@@ -20,6 +35,7 @@ PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options,
         placed.files = makeMemoryFiles(std::move(model.tensors));
     } else {
         placed.graph = loadProject(file);
+        tellOfModules(placed.graph, file);
         placed.files = makeProjectFiles(std::filesystem::absolute(file).parent_path(), allowOutside);
     }
     placed.devices = options.devicesFor(placed.graph);

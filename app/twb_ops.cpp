@@ -2,6 +2,7 @@
 #include "app/near_matches.h"
 #include "app/terminal.h"
 #include "core/text_table.h"
+#include "formats/module_files.h"
 #include "formats/op_help.h"
 #include "ops/op_table.h"
 #include "ops/schema.h"
@@ -11,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace twb {
@@ -56,18 +58,38 @@ Json portsOf(const std::vector<PortSpec>& ports) {
     return out;
 }
 
+Json toJson(const AttributeSpec& spec) {
+    Json row{{"name", spec.name}, {"type", name(spec.type)}, {"required", spec.required}};
+    row["default"] = spec.defaultValue ? Json(toString(*spec.defaultValue)) : Json(nullptr);
+    if (spec.minimum) row["minimum"] = *spec.minimum;
+    if (spec.maximum) row["maximum"] = *spec.maximum;
+    if (!spec.choices.empty()) row["choices"] = spec.choices;
+    row["doc"] = spec.doc;
+    return row;
+}
+
+Json toJson(const ModuleOp& op) {
+    Json inputs = Json::array();
+    for (const ModuleOp::Port& port : op.inputs) inputs.push_back(port.name);
+    Json outputs = Json::array();
+    for (const ModuleOp::Port& port : op.outputs) outputs.push_back(port.name);
+    Json attributes = Json::array();
+    for (const ModuleOp::Attribute& attribute : op.attributes)
+        if (const auto spec = specOf(op, attribute)) attributes.push_back(toJson(*spec));
+    return {{"name", op.name},
+            {"version", op.version},
+            {"doc", op.doc},
+            {"nodes", op.fragment.nodes.size()},
+            {"inputs", std::move(inputs)},
+            {"outputs", std::move(outputs)},
+            {"attributes", std::move(attributes)},
+            {"file", op.file.string()}};
+}
+
 Json toJson(const Op& op) {
     const OpHelp help = helpOf(op);
     Json attributes = Json::array();
-    for (const AttributeSpec& spec : op.attributes) {
-        Json row{{"name", spec.name}, {"type", name(spec.type)}, {"required", spec.required}};
-        row["default"] = spec.defaultValue ? Json(toString(*spec.defaultValue)) : Json(nullptr);
-        if (spec.minimum) row["minimum"] = *spec.minimum;
-        if (spec.maximum) row["maximum"] = *spec.maximum;
-        if (!spec.choices.empty()) row["choices"] = spec.choices;
-        row["doc"] = spec.doc;
-        attributes.push_back(std::move(row));
-    }
+    for (const AttributeSpec& spec : op.attributes) attributes.push_back(toJson(spec));
     return {{"name", op.name},
             {"category", op.category},
             {"domain", op.domain},
@@ -92,13 +114,17 @@ std::string origin(const Op& op) {
     return fmt::format("{} {}", op.domain.empty() ? "ONNX" : op.domain, op.opset);
 }
 
-void printTable(std::span<const Op> ops) {
+void printTable(std::span<const Op> ops, const std::vector<ModuleOp>& modules) {
     // One table, so that the columns of all sections are aligned.
     TextTable table({left, left, left, left}, 2);
     std::vector<std::string> headings;
     for (const Op& op : ops) {
         headings.push_back(op.category);
         table.add({op.name, signatureOf(op), origin(op), op.doc});
+    }
+    for (const ModuleOp& op : modules) {
+        headings.emplace_back("Your modules");
+        table.add({op.name, signatureOf(op), fmt::format("version {}", op.version), op.doc});
     }
     const std::string text = table.toString();
     std::string out;
@@ -117,6 +143,21 @@ void addPorts(TextTable& table, const char* kind, const std::vector<OpHelp::Port
         table.add({kind, port.name, port.argument, port.dtypes, port.note});
 }
 
+/// The operands and attributes.
+std::string tablesOf(const OpHelp& help) {
+    TextTable ports({left, left, left, left, left}, 2);
+    addPorts(ports, "input", help.inputs);
+    addPorts(ports, "output", help.outputs);
+    std::string out = '\n' + ports.toString();
+    if (!help.attributes.empty()) {
+        TextTable attributes({left, left, left, left}, 2);
+        for (const OpHelp::Attribute& row : help.attributes)
+            attributes.add({row.name, row.type, row.value, row.doc});
+        out += "\n" + attributes.toString();
+    }
+    return out;
+}
+
 void printDetails(const Op& op) {
     const OpHelp help = helpOf(op);
     std::string out = fmt::format("{}{}: {}\n", op.name, signatureOf(op), help.doc);
@@ -128,41 +169,50 @@ void printDetails(const Op& op) {
         op.elementwise ? ", elementwise" : "");
     if (!help.torch.empty()) out += fmt::format("  PyTorch: {}\n", help.torch);
     if (!help.gradient.empty()) out += fmt::format("  {}\n", help.gradient);
-    out += '\n';
-    TextTable ports({left, left, left, left, left}, 2);
-    addPorts(ports, "input", help.inputs);
-    addPorts(ports, "output", help.outputs);
-    out += ports.toString();
-    if (!help.attributes.empty()) {
-        TextTable attributes({left, left, left, left}, 2);
-        for (const OpHelp::Attribute& row : help.attributes)
-            attributes.add({row.name, row.type, row.value, row.doc});
-        out += "\n" + attributes.toString();
-    }
+    out += tablesOf(help);
     out += fmt::format("\n  Example: {}\n", help.example);
     printResult(out);
 }
 
-const Op& opNamed(const std::string& wanted) {
-    if (const Op* op = findOp(wanted)) return *op;
-    std::vector<std::string> names;
-    for (const Op& op : opTable()) names.push_back(op.name);
-    throw Error(ErrorCode::invalidArgument,
-                fmt::format("there is no op \"{}\"{}", wanted, didYouMean(wanted, names)));
+void printDetails(const ModuleOp& op) {
+    const OpHelp help = helpOf(op);
+    printResult(fmt::format("{}{}: {}\n  {}\n  {}\n{}", op.name, signatureOf(op), help.doc, help.shapes,
+                            op.file.string(), tablesOf(help)));
+}
+
+/// Prints the op of this name, which may be a module.
+void describe(const std::string& wanted, const std::vector<ModuleOp>& modules, bool json) {
+    const Op* op = findOp(wanted);
+    const auto module = std::ranges::find(modules, wanted, &ModuleOp::name);
+    if (!op && module == modules.end()) {
+        std::vector<std::string> names;
+        for (const Op& known : opTable()) names.push_back(known.name);
+        for (const ModuleOp& known : modules) names.push_back(known.name);
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("there is no op \"{}\"{}", wanted, didYouMean(wanted, names)));
+    }
+    if (!json) return op ? printDetails(*op) : printDetails(*module);
+    Json out{{"schema", kReportSchema}, {"ops", Json::array()}, {"modules", Json::array()}};
+    if (op)
+        out["ops"].push_back(toJson(*op));
+    else
+        out["modules"].push_back(toJson(*module));
+    printJson(out);
 }
 
 void listOps(const OpsOptions& options) {
-    const std::span<const Op> ops =
-        options.op.empty() ? opTable() : std::span<const Op>(&opNamed(options.op), 1);
-    if (options.json) {
-        Json out{{"schema", kReportSchema}, {"ops", Json::array()}};
-        for (const Op& op : ops) out["ops"].push_back(toJson(op));
+    const ModuleOps modules = moduleOpsIn(modulePlaces(savedModulesFolder()));
+    if (!options.op.empty()) {
+        describe(options.op, modules.ops, options.json);
+    } else if (options.json) {
+        Json out{{"schema", kReportSchema}, {"ops", Json::array()}, {"modules", Json::array()}};
+        for (const Op& op : opTable()) out["ops"].push_back(toJson(op));
+        for (const ModuleOp& op : modules.ops) out["modules"].push_back(toJson(op));
         printJson(out);
-    } else if (options.op.empty()) {
-        printTable(ops);
     } else {
-        printDetails(ops.front());
+        printTable(opTable(), modules.ops);
     }
+    for (const PluginProblem& problem : modules.problems) reportPlugin(problem);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "formats/onnx/onnx_schemas.h"
 #include "formats/pytorch/torch_call.h"
 #include "graph/composites.h"
+#include "graph/port_fit.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace twb {
 namespace {
@@ -62,6 +64,14 @@ std::string docOf(const AttributeSpec& spec) {
     else if (hasMaximum)
         out += fmt::format(" (at most {})", *spec.maximum);
     return out;
+}
+
+OpHelp::Attribute helpOf(const AttributeSpec& spec) {
+    return {spec.name, std::string(name(spec.type)),
+            spec.required       ? "required"
+            : spec.defaultValue ? "= " + toString(*spec.defaultValue)
+                                : "",
+            docOf(spec)};
 }
 
 std::string onnxOf(const Op& op) {
@@ -155,6 +165,47 @@ std::string signatureOf(const Op& op) {
     return fmt::format("({})", fmt::join(ports, ", "));
 }
 
+std::string signatureOf(const ModuleOp& op) {
+    std::vector<std::string> names;
+    for (const ModuleOp::Port& port : op.inputs) names.push_back(port.name);
+    return fmt::format("({})", fmt::join(names, ", "));
+}
+
+std::string contentOf(const ModuleOp& op) {
+    std::set<std::string> ops;
+    for (const Node& node : op.fragment.nodes) ops.insert(node.op);
+    const std::size_t count = op.fragment.nodes.size();
+    return fmt::format("module, version {}, of {} node{}: {}", op.version, count, count == 1 ? "" : "s",
+                       fmt::join(ops, ", "));
+}
+
+OpHelp helpOf(const ModuleOp& op) {
+    OpHelp help;
+    help.doc = op.doc;
+    help.shapes = contentOf(op);
+    const auto read = [&](const std::vector<ModuleOp::Port>& ports, bool areInputs) {
+        std::vector<OpHelp::Port> out;
+        for (const ModuleOp::Port& port : ports) {
+            const Op* inner = opOf(op, {port.at.node, {}});
+            const bool isKnown = inner && (areInputs ? acceptedTypes(inner, port.at.port).size() > 0
+                                                     : !inner->outputs.empty());
+            const PortSpec* spec = !isKnown    ? nullptr
+                                   : areInputs ? &inner->inputAt(port.at.port)
+                                               : &inner->outputAt(port.at.port);
+            out.push_back({port.name,
+                           {},
+                           spec ? textOf(spec->types) : "",
+                           inner ? fmt::format("{} of {}", spec ? spec->name : "?", inner->name) : ""});
+        }
+        return out;
+    };
+    help.inputs = read(op.inputs, true);
+    help.outputs = read(op.outputs, false);
+    for (const ModuleOp::Attribute& attribute : op.attributes)
+        if (const auto spec = specOf(op, attribute)) help.attributes.push_back(helpOf(*spec));
+    return help;
+}
+
 OpHelp helpOf(const Op& op) {
     OpHelp help;
     help.doc = op.doc;
@@ -171,12 +222,7 @@ OpHelp helpOf(const Op& op) {
     help.gradient = gradientOf(op);
     help.inputs = portsOf(op, op.inputs, true);
     help.outputs = portsOf(op, op.outputs, false);
-    for (const AttributeSpec& spec : op.attributes)
-        help.attributes.push_back({spec.name, std::string(name(spec.type)),
-                                   spec.required       ? "required"
-                                   : spec.defaultValue ? "= " + toString(*spec.defaultValue)
-                                                       : "",
-                                   docOf(spec)});
+    for (const AttributeSpec& spec : op.attributes) help.attributes.push_back(helpOf(spec));
     if (const Composite* example = exampleOf(op.name)) {
         help.exampleEntry = example->name;
         readExample(help, op, *example);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/module_op.h"
 #include "ops/op.h"
 
 #include <string>
@@ -38,9 +39,14 @@ struct OpHelp {
 };
 
 OpHelp helpOf(const Op& op);
+/// Has no example and no names in PyTorch and ONNX.
+OpHelp helpOf(const ModuleOp& op);
 
 /// "(mat1, mat2, [bias])": the operands by PyTorch's names.
 std::string signatureOf(const Op& op);
+std::string signatureOf(const ModuleOp& op);
+/// "module, version 2, of 3 nodes: Mul, Sigmoid"
+std::string contentOf(const ModuleOp& op);
 
 std::string_view name(AttributeType type);
 /// The dtypes of a set, separated by spaces.

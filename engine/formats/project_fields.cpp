@@ -40,7 +40,7 @@ Fields fieldsOf(Section section) {
         return {bit(id) | bit(device) | bit(title) | bit(order) | bit(collapsed), bit(id) | bit(device)};
     case Section::frames:
         return {bit(id) | bit(title) | bit(parent) | bit(owner) | bit(body) | bit(color) | bit(collapsed) |
-                    bit(once) | bit(loss),
+                    bit(once) | bit(loss) | bit(module),
                 bit(id)};
     case Section::nodes:
         return {bit(id) | bit(op) | bit(name) | bit(lane) | bit(frame) | bit(pinned) | bit(disabled) |
@@ -155,6 +155,7 @@ void set(Frame& frame, Field field, const Scalar& value) {
         frame.owner = id<NodeId>(value);
         break;
     case Field::body:
+    case Field::module: // of a frame without an owner
         frame.body = std::move(text(value));
         break;
     case Field::collapsed:

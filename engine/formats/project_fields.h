@@ -58,13 +58,14 @@ enum class Field {
     loss,
     homepage,
     ops,
+    module,
 };
-inline constexpr std::array<std::string_view, 38> kFieldNames{
+inline constexpr std::array<std::string_view, 39> kFieldNames{
     "format", "version", "title",   "description", "policy",     "iterations", "plugins",    "lanes",
     "frames", "nodes",   "edges",   "notes",       "layout",     "id",         "device",     "order",
     "parent", "owner",   "body",    "color",       "collapsed",  "once",       "op",         "name",
     "lane",   "frame",   "pinned",  "disabled",    "breakpoint", "source",     "attributes", "from",
-    "to",     "text",    "forward", "loss",        "homepage",   "ops"};
+    "to",     "text",    "forward", "loss",        "homepage",   "ops",        "module"};
 
 /// A set of fields, as bits.
 constexpr std::uint64_t bit(Field f) { return std::uint64_t{1} << static_cast<unsigned>(f); }
@@ -73,7 +74,8 @@ constexpr std::uint64_t bit(Field f) { return std::uint64_t{1} << static_cast<un
 inline constexpr std::uint64_t kTexts = bit(Field::format) | bit(Field::title) | bit(Field::description) |
                                         bit(Field::policy) | bit(Field::device) | bit(Field::op) |
                                         bit(Field::name) | bit(Field::text) | bit(Field::color) |
-                                        bit(Field::breakpoint) | bit(Field::source) | bit(Field::homepage);
+                                        bit(Field::breakpoint) | bit(Field::source) | bit(Field::homepage) |
+                                        bit(Field::body) | bit(Field::module);
 
 /// The allowed and the required keys of a section's records.
 struct Fields {

@@ -124,7 +124,8 @@ void writeFrame(Writer& w, const Frame& frame) {
     w.raw("{\"id\": ").id(frame.id).raw(", \"title\": ").text(frame.title);
     if (frame.parent != FrameId::none) w.raw(", \"parent\": ").id(frame.parent);
     if (frame.owner != NodeId::none) w.raw(", \"owner\": ").id(frame.owner);
-    if (!frame.body.empty()) w.raw(", \"body\": ").text(frame.body);
+    if (!frame.body.empty())
+        w.raw(frame.owner == NodeId::none ? ", \"module\": " : ", \"body\": ").text(frame.body);
     if (frame.collapsed) w.raw(", \"collapsed\": true");
     if (frame.once) w.raw(", \"once\": true");
     if (frame.loss != NodeId::none) w.raw(", \"loss\": ").id(frame.loss);

@@ -265,7 +265,7 @@ Fragment copyOf(const Graph& graph, const std::vector<NodeId>& nodes, const std:
     for (FrameId id : frames)
         if (const Frame* frame = graph.find(id)) {
             out.frames.push_back(*frame);
-            if (wanted.contains(frame->owner)) continue;
+            if (frame->owner == NodeId::none || wanted.contains(frame->owner)) continue;
             out.frames.back().owner = NodeId::none;
             out.frames.back().body.clear();
         }

@@ -1,4 +1,6 @@
 #include "app/program.h"
+#include "formats/module_files.h"
+#include "formats/project.h"
 #include "support/test_main.h"
 
 #include <cmath>
@@ -19,6 +21,22 @@ GraphMaker clippedGraph() {
     const NodeId clipped = maker.node("Softclip", "clipped", "cpu", {{"limit", 2.0}}, {x});
     maker.node("Probe", "seen", "cpu", {}, {clipped});
     return maker;
+}
+
+/// Leak(x; slope = 0.1), a module of one node.
+ModuleOp leak(std::int64_t version) {
+    GraphMaker maker;
+    const NodeId node = maker.node("LeakyRelu", "leaky", "cpu", {{"alpha", 0.1}});
+    ModuleOp op;
+    op.name = "Leak";
+    op.version = version;
+    op.doc = "Leaks below zero";
+    op.fragment = copyOf(maker.graph(), {node});
+    op.inputs = {{"x", {node, 0}}};
+    op.outputs = {{"y", {node, 0}}};
+    op.attributes = {{"slope", "", {{node, "alpha"}}}};
+    frameFragment(op);
+    return op;
 }
 
 } // namespace
@@ -121,6 +139,55 @@ private Q_SLOTS:
         const Ended trusted = run("", {"check", "mine/clipped.twb"});
         QVERIFY2(trusted.exit == 0, qPrintable(trusted.out + trusted.err));
         QCOMPARE(run("", {"--no-plugins", "check", "mine/clipped.twb"}).exit, 3);
+    }
+
+    /// A module needs no compiler, and no trust: it is a file of data.
+    void aModuleIsAnOp() {
+        const ModuleOp op = leak(2);
+        m_twb.write("modules/leak.twbmodule", QByteArray::fromStdString(toModuleText(op)));
+        const Ended list = run(m_twb.file("modules"), {"ops"});
+        QVERIFY2(list.err.isEmpty(), qPrintable(list.err));
+        QVERIFY2(list.out.contains("Your modules\n  Leak"), qPrintable(list.out.right(400)));
+        const Ended help = run(m_twb.file("modules/leak.twbmodule"), {"ops", "Leak"});
+        QVERIFY2(help.exit == 0, qPrintable(help.err));
+        QVERIFY2(help.out.startsWith("Leak(x): Leaks below zero\n"), qPrintable(help.out));
+        QVERIFY(help.out.contains("module, version 2, of 1 node: LeakyRelu"));
+        QVERIFY(help.out.contains("slope") && help.out.contains("= 0.1"));
+        const nlohmann::json json = parsed(run(m_twb.file("modules"), {"ops", "Leak", "--json"}).out);
+        QCOMPARE(json.at("ops").size(), std::size_t(0));
+        QCOMPARE(json.at("modules").at(0).at("version"), 2);
+        QCOMPARE(json.at("modules").at(0).at("attributes").at(0).at("name"), "slope");
+        const Ended unknown = run(m_twb.file("modules"), {"ops", "Leek"});
+        QVERIFY2(unknown.exit == 2 && unknown.err.contains("Leak"), qPrintable(unknown.err));
+        m_twb.write("modules/torn.twbmodule", "{");
+        const Ended torn = run(m_twb.file("modules"), {"ops", "Leak"});
+        QVERIFY2(torn.exit == 0 && torn.err.contains("torn.twbmodule"), qPrintable(torn.err));
+    }
+
+    /// A project needs nothing but its file, and says if its op has changed since.
+    void aChangedModuleIsTold() {
+        Graph graph;
+        DeltaBuilder builder(graph, "use");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 300});
+        std::vector<NodeId> added;
+        paste(builder, leak(1).fragment, {}, cpu, &added);
+        Node x;
+        x.op = "Ones";
+        x.name = "x";
+        x.lane = cpu;
+        builder.connect({{builder.addNode(x), 0}, {added.at(0), 0}});
+        graph.apply(builder.take());
+        QDir(m_twb.file("")).mkpath("changed/ops");
+        saveProject(graph, m_twb.file("changed/leaking.twb").toStdString());
+        const Ended alone = run("", {"check", "changed/leaking.twb"});
+        QVERIFY2(alone.exit == 0 && alone.err.isEmpty(), qPrintable(alone.out + alone.err));
+        m_twb.write("changed/ops/leak.twbmodule", QByteArray::fromStdString(toModuleText(leak(1))));
+        QCOMPARE(run("", {"check", "changed/leaking.twb"}).err, "");
+        m_twb.write("changed/ops/leak.twbmodule", QByteArray::fromStdString(toModuleText(leak(2))));
+        const Ended changed = run("", {"check", "changed/leaking.twb"});
+        QVERIFY2(changed.exit == 0, qPrintable(changed.err));
+        QVERIFY2(changed.err.contains("made from Leak version 1, but version 2 is installed"),
+                 qPrintable(changed.err));
     }
 
     void attributesOfAPluginAreChecked() {

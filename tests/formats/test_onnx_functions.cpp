@@ -1,72 +1,19 @@
 #include "core/error.h"
 #include "formats/onnx/onnx_model.h"
+#include "graph/module_op.h"
 #include "ops/op_table.h"
 #include "placement/analysis.h"
 #include "runtime/executor.h"
-#include "support/onnx_models.h"
+#include "support/onnx_function_models.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
 #include <cmath>
-#include <google/protobuf/unknown_field_set.h>
 
 using namespace twb;
 using namespace twb::test;
 
 namespace {
-
-onnx::NodeProto node(const std::string& domain, const std::string& op, const std::string& name,
-                     const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
-    onnx::NodeProto out;
-    out.set_domain(domain);
-    out.set_op_type(op);
-    out.set_name(name);
-    for (const std::string& input : inputs) out.add_input(input);
-    for (const std::string& output : outputs) out.add_output(output);
-    return out;
-}
-
-/// Two(x) = Leaky(Leaky(x)), Leaky(x; alpha = 0.25) = LeakyRelu(x), applied to the sum of the small model.
-onnx::ModelProto modelWithFunctions() {
-    onnx::ModelProto model = smallModel();
-    auto& import = *model.add_opset_import();
-    import.set_domain("ours");
-    import.set_version(1);
-    onnx::FunctionProto& leaky = *model.add_functions();
-    leaky.set_domain("ours");
-    leaky.set_name("Leaky");
-    leaky.add_input("x");
-    leaky.add_output("y");
-    leaky.add_attribute("alpha");
-    leaky.add_opset_import()->set_version(17);
-    auto& relu = *leaky.add_node() = node("", "LeakyRelu", "relu", {"x"}, {"y"});
-    auto& alpha = *relu.add_attribute();
-    alpha.set_name("alpha");
-    alpha.set_type(onnx::AttributeProto::FLOAT);
-    alpha.set_ref_attr_name("alpha");
-    onnx::AttributeProto usual;
-    usual.set_name("alpha");
-    usual.set_type(onnx::AttributeProto::FLOAT);
-    usual.set_f(0.25F);
-    *onnx::FunctionProto::GetReflection()->MutableUnknownFields(&leaky)->AddLengthDelimited(11) =
-        usual.SerializeAsString();
-    onnx::FunctionProto& two = *model.add_functions();
-    two.set_domain("ours");
-    two.set_name("Two");
-    two.add_input("x");
-    two.add_output("y");
-    two.add_opset_import()->set_version(17);
-    *two.add_node() = node("ours", "Leaky", "first", {"x"}, {"between"});
-    auto& second = *two.add_node() = node("ours", "Leaky", "second", {"between"}, {"y"});
-    auto& given = *second.add_attribute();
-    given.set_name("alpha");
-    given.set_type(onnx::AttributeProto::FLOAT);
-    given.set_f(0.5F);
-    onnx::GraphProto& graph = *model.mutable_graph();
-    *graph.mutable_node(1) = node("ours", "Two", "block", {"sum"}, {"middle"});
-    *graph.add_node() = node("ours", "Two", "block2", {"middle"}, {"y"});
-    return model;
-}
 
 ImportedModel parse(const onnx::ModelProto& model) {
     return parseOnnx(model.SerializeAsString(), "memory.onnx");
@@ -162,7 +109,10 @@ private Q_SLOTS:
         QCOMPARE(alphas[1].second, 0.5);
         QCOMPARE(graph.sourceOf({graph.findByName("block2/first/relu")->id, 0})->node,
                  graph.findByName("block/second/relu")->id);
-        QCOMPARE(graph.find(graph.findByName("block/first/relu")->frame)->title, std::string("block"));
+        const Frame& block = *graph.find(graph.findByName("block/first/relu")->frame);
+        QCOMPARE(block.title, std::string("block"));
+        // The module names the function and the version of its domain.
+        QVERIFY(madeFrom(block) == std::optional<ModuleRef>({"ours.Two", 1}));
     }
 
     void inputMayBeAnOutput() {

@@ -39,6 +39,7 @@ public:
                     fmt::format("it has two functions \"{}\" of domain \"{}\"; overloads are not supported",
                                 function.name(), function.domain()));
             known = {&function, defaultsOf(function)};
+            known.isOfModel = true;
             upgrade(function);
         }
         m_valueNames.take(model.graph());
@@ -68,10 +69,13 @@ public:
         nodes.Swap(&out);
     }
 
+    std::map<std::string, std::string> takeCalls() { return std::move(m_called); }
+
 private:
     struct Function {
         const FunctionProto* proto = nullptr;
         std::map<std::string, AttributeProto> defaults{};
+        bool isOfModel = false;
     };
 
     [[noreturn]] void refuse(const std::string& problem) const {
@@ -80,15 +84,11 @@ private:
 
     std::map<std::string, AttributeProto> defaultsOf(const FunctionProto& function) const {
         std::map<std::string, AttributeProto> out;
-        const auto& unknown = FunctionProto::GetReflection()->GetUnknownFields(function);
-        for (int i = 0; i < unknown.field_count(); ++i) {
-            const google::protobuf::UnknownField& field = unknown.field(i);
-            if (field.number() != kAttributeDefaults) continue;
-            AttributeProto attribute;
-            const bool isText = field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED;
-            if (!isText || !attribute.ParseFromString(field.length_delimited()))
-                refuse(fmt::format("function \"{}\" has a default that does not parse", function.name()));
-            out[attribute.name()] = std::move(attribute);
+        try {
+            for (AttributeProto& attribute : onnxAttributeDefaults(function))
+                out[attribute.name()] = std::move(attribute);
+        } catch (const Error& error) {
+            refuse(error.what());
         }
         return out;
     }
@@ -148,6 +148,7 @@ private:
                 call.name(), proto.name()));
         const std::string prefix =
             call.name().empty() ? fmt::format("{}_{}", proto.name(), ++m_calls) : call.name();
+        if (function.isOfModel) m_called[prefix] = fullNameOf(proto);
         Nodes out;
         Names names;
         for (int i = 0; i < proto.input_size(); ++i)
@@ -210,6 +211,7 @@ private:
     std::map<std::pair<std::string, std::string>, Function> m_functions; ///< by domain and name
     std::deque<FunctionProto> m_made;                                    ///< in place of FlexAttention
     std::unordered_map<std::string, std::int32_t> m_types; ///< ONNX's codes of known dtypes, by tensor
+    std::map<std::string, std::string> m_called;           ///< by the prefix: the function's full name
     ValueNames m_valueNames;
     std::size_t m_count = 0;
     int m_calls = 0;
@@ -225,9 +227,33 @@ bool hasFlexAttention(const Nodes& nodes) {
 
 } // namespace
 
-void inlineFunctions(onnx::ModelProto& model, const std::filesystem::path& path) {
-    if (model.functions_size() == 0 && !hasFlexAttention(model.graph().node())) return;
-    Inliner(model, path).expand(*model.mutable_graph()->mutable_node(), 0);
+std::map<std::string, std::string> inlineFunctions(onnx::ModelProto& model,
+                                                   const std::filesystem::path& path) {
+    if (model.functions_size() == 0 && !hasFlexAttention(model.graph().node())) return {};
+    Inliner inliner(model, path);
+    inliner.expand(*model.mutable_graph()->mutable_node(), 0);
+    return inliner.takeCalls();
+}
+
+std::string fullNameOf(const FunctionProto& function) {
+    return function.domain().empty() ? function.name()
+                                     : fmt::format("{}.{}", function.domain(), function.name());
+}
+
+std::vector<AttributeProto> onnxAttributeDefaults(const FunctionProto& function) {
+    std::vector<AttributeProto> out;
+    const auto& unknown = FunctionProto::GetReflection()->GetUnknownFields(function);
+    for (int i = 0; i < unknown.field_count(); ++i) {
+        const google::protobuf::UnknownField& field = unknown.field(i);
+        if (field.number() != kAttributeDefaults) continue;
+        AttributeProto attribute;
+        const bool isText = field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED;
+        if (!isText || !attribute.ParseFromString(field.length_delimited()))
+            throw Error(ErrorCode::badFile,
+                        fmt::format("function \"{}\" has a default that does not parse", function.name()));
+        out.push_back(std::move(attribute));
+    }
+    return out;
 }
 
 } // namespace twb

@@ -9,6 +9,7 @@
 #include "graph/constant_node.h"
 #include "graph/folding.h"
 #include "graph/module_names.h"
+#include "graph/module_op.h"
 #include "ops/op_table.h"
 
 #include <climits>
@@ -64,7 +65,7 @@ ImportedModel Import::run(std::string_view bytes) {
     onnx::GraphProto& graph = *model.mutable_graph();
     for (const auto& import : model.opset_import())
         if (isDefaultDomain(import.domain())) upgradeNodes(graph, import.version());
-    inlineFunctions(model, m_path);
+    m_calls = inlineFunctions(model, m_path);
     for (const auto& value : graph.input())
         if (value.type().has_sequence_type() || value.type().has_optional_type())
             m_out.dimensions.insert(value.name());
@@ -389,7 +390,43 @@ void Import::layOut() {
     Graph& graph = m_out.graph;
     graph.apply(fold(graph, m_parameters));
     graph.apply(frameModules(graph));
+    nameCalls();
     m_out.stacks = layOutModel(graph, m_parameters, m_out.tensors, m_options.isCancelled);
+}
+
+/// The frame around the nodes of a function's call names the function.
+void Import::nameCalls() {
+    Graph& graph = m_out.graph;
+    std::map<FrameId, std::size_t> cards; // inside each frame
+    std::map<std::string, std::vector<const Node*>> nodes;
+    for (const Node& node : graph.nodes()) {
+        if (foldedInto(graph, node)) continue;
+        for (const Frame* at = graph.find(node.frame); at; at = graph.find(at->parent)) ++cards[at->id];
+        for (std::size_t slash = node.name.find('/'); slash != std::string::npos;
+             slash = node.name.find('/', slash + 1))
+            if (const std::string prefix = node.name.substr(0, slash); m_calls.contains(prefix))
+                nodes[prefix].push_back(&node);
+    }
+    DeltaBuilder builder(graph, {});
+    for (const auto& [prefix, inside] : nodes) {
+        const auto holds = [&](const Frame& frame) {
+            return std::ranges::all_of(inside, [&](const Node* node) {
+                for (const Frame* at = graph.find(node->frame); at; at = graph.find(at->parent))
+                    if (at->id == frame.id) return true;
+                return false;
+            });
+        };
+        const Frame* frame = graph.find(inside.front()->frame);
+        while (frame && !holds(*frame)) frame = graph.find(frame->parent);
+        if (!frame || frame->owner != NodeId::none || cards[frame->id] != inside.size()) continue;
+        const std::string& function = m_calls.at(prefix);
+        const auto opset = m_opsets.find(function.substr(0, function.rfind('.')));
+        Frame named = *frame;
+        named.body = toString(
+            ModuleRef{function, opset == m_opsets.end() ? 1 : std::max<std::int64_t>(1, opset->second)});
+        builder.change(named);
+    }
+    graph.apply(builder.take());
 }
 
 } // namespace onnx_import

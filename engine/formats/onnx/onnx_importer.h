@@ -57,6 +57,7 @@ private:
     Node& nodeOf(NodeId id);
     void addOutput(const onnx::ValueInfoProto& value);
     void layOut();
+    void nameCalls();
 
     Node& newNode(const std::string& op, const std::string& name);
     std::string uniqueName(const std::string& wanted, const std::string& op);
@@ -81,6 +82,7 @@ private:
     std::set<std::string> m_outputNames; ///< used by the Probes
     std::set<std::string> m_taken;
     std::map<std::string, std::int64_t> m_opsets; ///< by domain
+    std::map<std::string, std::string> m_calls;   ///< by the prefix of its nodes' names: the function
 };
 
 } // namespace twb::onnx_import

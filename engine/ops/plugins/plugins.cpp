@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -245,33 +246,41 @@ std::vector<fs::path> librariesIn(const fs::path& folder) {
     return out;
 }
 
-std::vector<fs::path> installedPlugins() {
+std::vector<fs::path> opPlaces() {
     std::vector<fs::path> out;
-    if (arePluginsDisabled()) return out;
     const char* set = std::getenv("TWB_OPS");
     std::string list = set ? set : "";
+    if (list == "none") return out;
     std::error_code failed;
     while (!list.empty()) {
         const auto colon = list.find(':');
         const fs::path one = list.substr(0, colon);
         list = colon == std::string::npos ? "" : list.substr(colon + 1);
         if (one.empty()) continue;
-        if (fs::is_directory(one, failed)) {
-            for (fs::path& file : librariesIn(one)) out.push_back(std::move(file));
-        } else if (fs::exists(one, failed)) {
+        if (fs::exists(one, failed))
             out.push_back(fs::absolute(one, failed)); // a name without a slash would be searched for
-        } else {
+        else
             reportPlugin({one, "there is no such file or folder; correct TWB_OPS"});
-        }
     }
     const char* data = std::getenv("XDG_DATA_HOME");
     const char* home = std::getenv("HOME");
-    if (data && *data)
-        for (fs::path& file : librariesIn(fs::path(data) / "tensor-workbench" / "ops"))
-            out.push_back(std::move(file));
-    else if (home && *home)
-        for (fs::path& file : librariesIn(fs::path(home) / ".local" / "share" / "tensor-workbench" / "ops"))
-            out.push_back(std::move(file));
+    fs::path base = data && *data ? fs::path(data) : fs::path();
+    if (base.empty() && home && *home) base = fs::path(home) / ".local" / "share";
+    const fs::path installed = base / "tensor-workbench" / "ops";
+    if (!base.empty() && fs::is_directory(installed, failed)) out.push_back(installed);
+    return out;
+}
+
+std::vector<fs::path> installedPlugins() {
+    std::vector<fs::path> out;
+    if (arePluginsDisabled()) return out;
+    std::error_code failed;
+    for (const fs::path& place : opPlaces()) {
+        if (fs::is_directory(place, failed))
+            std::ranges::move(librariesIn(place), std::back_inserter(out));
+        else if (place.extension() != ".onnx" && place.extension() != ".twbmodule") // formats/module_files.h
+            out.push_back(place);
+    }
     return out;
 }
 

@@ -36,8 +36,10 @@ inline constexpr std::size_t kMostPluginOps = 128;
 
 /// The libraries of a folder, by name; none if there is no such folder.
 std::vector<std::filesystem::path> librariesIn(const std::filesystem::path& folder);
-/// The libraries that $TWB_OPS names (files and folders, separated by colons; "none": no plug-in at all), and
-/// those in $XDG_DATA_HOME/tensor-workbench/ops.
+/// Where ops from outside are installed: the files and folders that $TWB_OPS names (separated by colons;
+/// "none": no place at all), and $XDG_DATA_HOME/tensor-workbench/ops. They exist.
+std::vector<std::filesystem::path> opPlaces();
+/// The libraries in opPlaces().
 std::vector<std::filesystem::path> installedPlugins();
 
 /// Loads libraries. Each is checked in a process of its own before its first use. For the op table.
