@@ -40,11 +40,11 @@ void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const st
 std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what) {
     const std::string name = what.op.toStdString();
     const Composite* composite = findComposite(name);
-    if (!composite && !findOp(name)) composite = ownModule(what.op);
-    if (composite) {
+    const ModuleOp* module = composite || findOp(name) ? nullptr : ownModule(what.op);
+    if (composite || module) {
         const Graph before = builder.graph();
         std::vector<NodeId> pasted;
-        paste(builder, composite->fragment, what.position, what.lane, &pasted);
+        paste(builder, composite ? composite->fragment : module->fragment, what.position, what.lane, &pasted);
         putInto(builder, what.frame, before, pasted);
         return pasted;
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace twb {
@@ -155,6 +156,104 @@ Fragment moduleFragment(const Graph& graph, FrameId module) {
     for (Route& route : fragment.routes)
         for (Dot& dot : route.dots) fromCorner(dot.position);
     return fragment;
+}
+
+namespace {
+
+constexpr double kInputWidth = 220; ///< the column of the Identity nodes of inputs
+constexpr double kInputHeight = 96;
+
+std::string fresh(std::set<std::string>& used, const std::string& name) {
+    std::string out = name;
+    for (int n = 2; !used.insert(out).second; ++n) out = name + std::to_string(n);
+    return out;
+}
+
+/// Gives the tensors that come from outside their inputs.
+void takeInputs(ModuleOp& op, const Graph& graph, const std::set<NodeId>& inside, FrameId module) {
+    std::set<std::string> names;
+    std::map<PortRef, std::vector<PortRef>> readers; ///< by a source outside
+    std::vector<PortRef> sources;                    ///< in the order of the first reader
+    for (const NodeId id : inside) {
+        const auto& inputs = graph.inputs(id);
+        for (std::size_t port = 0; port < inputs.size(); ++port) {
+            if (!inputs[port] || inside.contains(inputs[port]->node)) continue;
+            auto& all = readers[*inputs[port]];
+            if (all.empty()) sources.push_back(*inputs[port]);
+            all.push_back({id, std::int32_t(port)});
+        }
+    }
+    const auto isSeveral = [&](PortRef source) { return readers[source].size() > 1; };
+    const auto several = std::ranges::count_if(sources, isSeveral);
+    if (several > 0)
+        for (Node& node : op.fragment.nodes) node.position.x += kInputWidth;
+    std::uint64_t next = value(*inside.rbegin());
+    double y = 0;
+    for (const PortRef source : sources) {
+        const Node& from = *graph.find(source.node);
+        const std::string name = fresh(names, from.name);
+        const std::vector<PortRef>& all = readers[source];
+        if (all.size() == 1) {
+            op.inputs.push_back({name, all.front()});
+            continue;
+        }
+        Node identity;
+        identity.id = NodeId(++next);
+        identity.op = "Identity";
+        identity.name = name;
+        identity.lane = graph.find(all.front().node)->lane;
+        identity.frame = module;
+        identity.position = {0, y};
+        y += kInputHeight;
+        for (const PortRef reader : all) op.fragment.edges.push_back({{identity.id, 0}, reader});
+        op.inputs.push_back({name, {identity.id, 0}});
+        op.fragment.nodes.push_back(std::move(identity));
+    }
+    ModuleOp open;
+    open.fragment = op.fragment;
+    portsFromEdges(open);
+    for (const ModuleOp::Port& port : open.inputs)
+        if (std::ranges::none_of(op.inputs, [&](const auto& known) { return known.at == port.at; }))
+            op.inputs.push_back({fresh(names, port.name), port.at});
+    names.clear();
+    for (const NodeId id : inside)
+        for (const Edge& edge : graph.outgoing(id)) {
+            const auto isKnown = [&](const ModuleOp::Port& port) { return port.at == edge.from; };
+            if (!inside.contains(edge.to.node) && std::ranges::none_of(op.outputs, isKnown))
+                op.outputs.push_back({fresh(names, graph.find(id)->name), edge.from});
+        }
+    for (const ModuleOp::Port& port : open.outputs)
+        if (std::ranges::none_of(op.outputs, [&](const auto& known) { return known.at == port.at; }))
+            op.outputs.push_back({fresh(names, graph.find(port.at.node)->name), port.at});
+}
+
+} // namespace
+
+ModuleOp moduleOpOf(const Graph& graph, FrameId module, const ModuleOp* before) {
+    ModuleOp op;
+    op.fragment = moduleFragment(graph, module);
+    for (Frame& frame : op.fragment.frames)
+        if (frame.id == module) frame.body.clear(); // it becomes the name of this op
+    const std::vector<NodeId> nodes = nodesOfModule(graph, module);
+    if (nodes.empty()) return op;
+    takeInputs(op, graph, {nodes.begin(), nodes.end()}, module);
+    const std::vector<NodeId> made = before ? nodesMadeFrom(graph, module, *before) : std::vector<NodeId>();
+    if (made.empty()) return op;
+    op.doc = before->doc;
+    op.attributes = before->attributes;
+    for (ModuleOp::Attribute& attribute : op.attributes)
+        for (ModuleOp::Setting& setting : attribute.sets) {
+            const auto at = std::ranges::find(before->fragment.nodes, setting.node, &Node::id);
+            setting.node = made[std::size_t(at - before->fragment.nodes.begin())];
+        }
+    return op;
+}
+
+bool isMadeFrom(const Graph& graph, FrameId module, const ModuleOp& op, const std::set<NodeId>& nodes) {
+    const std::vector<NodeId> made = nodesMadeFrom(graph, module, op);
+    return !made.empty() && std::ranges::all_of(made, [&](NodeId id) {
+        return nodes.contains(id) || nodes.contains(cardOf(graph, id));
+    });
 }
 
 } // namespace twb

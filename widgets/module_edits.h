@@ -1,9 +1,12 @@
 #pragma once
 
 #include "graph/delta.h"
+#include "graph/module_op.h"
 #include "widgets/document.h"
 
 #include <QString>
+
+#include <set>
 
 namespace twb {
 
@@ -29,5 +32,12 @@ void putIn(FrameId module, Delta& delta);
 std::vector<NodeId> nodesOfModule(const Graph& graph, FrameId module);
 /// A copy of a module and its content for pasting: positions from its top left corner, with its lanes.
 Fragment moduleFragment(const Graph& graph, FrameId module);
+/// The same as a module op without a name: with an input for each tensor from outside and each required input
+/// without a source, and an output for each tensor that leaves it or has no consumer. A tensor that several
+/// of its nodes read from outside gets one input, an Identity. If the module was made from `before`, it has
+/// the attributes of that.
+ModuleOp moduleOpOf(const Graph& graph, FrameId module, const ModuleOp* before = nullptr);
+/// Whether these are all nodes of a module that was made from `op`; folded parameters may be missing.
+bool isMadeFrom(const Graph& graph, FrameId module, const ModuleOp& op, const std::set<NodeId>& nodes);
 
 } // namespace twb

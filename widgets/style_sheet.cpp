@@ -95,9 +95,9 @@ QComboBox QAbstractItemView { background: @raised; border: 1px solid @border; pa
 QComboBox QAbstractItemView::item { min-height: 24px; padding: 0 8px; border-radius: 4px; }
 
 QCheckBox { spacing: 8px; }
-QCheckBox::indicator, QTableView::indicator, QListView::indicator { width: 14px; height: 14px; border: 1px solid @border-strong; border-radius: 4px; background: @field; }
-QCheckBox::indicator:hover, QTableView::indicator:hover, QListView::indicator:hover { border-color: @accent; }
-QCheckBox::indicator:checked, QTableView::indicator:checked, QListView::indicator:checked { background: @accent; border-color: @accent; image: url(:/twb/icons/@theme/check.svg); }
+QCheckBox::indicator, QTableView::indicator, QListView::indicator, QTreeView::indicator { width: 14px; height: 14px; border: 1px solid @border-strong; border-radius: 4px; background: @field; }
+QCheckBox::indicator:hover, QTableView::indicator:hover, QListView::indicator:hover, QTreeView::indicator:hover { border-color: @accent; }
+QCheckBox::indicator:checked, QTableView::indicator:checked, QListView::indicator:checked, QTreeView::indicator:checked { background: @accent; border-color: @accent; image: url(:/twb/icons/@theme/check.svg); }
 QCheckBox:focus { color: @accent; }
 
 QScrollBar { background: transparent; border: none; margin: 0; }

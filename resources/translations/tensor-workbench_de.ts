@@ -1690,6 +1690,10 @@
         <source>The palette already has a module %1. Choose another name.</source>
         <translation>Die Palette enthält bereits ein Modul %1. Einen anderen Namen wählen.</translation>
     </message>
+    <message>
+        <source>%1 is already an op of %2. Choose another name.</source>
+        <translation>%1 ist bereits eine Op aus %2. Einen anderen Namen wählen.</translation>
+    </message>
 </context>
 <context>
     <name>PlotValues</name>
@@ -2868,6 +2872,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>Discard weights</source>
         <translation>Gewichte verwerfen</translation>
     </message>
+    <message>
+        <source>Changed op: %1</source>
+        <translation>Geänderte Op: %1</translation>
+    </message>
 </context>
 <context>
     <name>twb::FileChooser</name>
@@ -3355,6 +3363,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>A trace has no tensors. Run the graph to see this tensor.</source>
         <translation>Ein Trace enthält keine Tensoren. Den Graphen ausführen, um diesen Tensor zu sehen.</translation>
+    </message>
+    <message>
+        <source>%1, version %2. %3</source>
+        <translation>%1, Version %2. %3</translation>
     </message>
 </context>
 <context>
@@ -4355,24 +4367,12 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Name des Moduls</translation>
     </message>
     <message>
-        <source>Name in the palette</source>
-        <translation>Name in der Palette</translation>
-    </message>
-    <message>
-        <source>Save to palette</source>
-        <translation>In Palette sichern</translation>
-    </message>
-    <message>
         <source>Cannot save the module</source>
         <translation>Modul nicht gesichert</translation>
     </message>
     <message>
         <source>%1 is in the palette, under “Your modules”.</source>
         <translation>%1 ist in der Palette, unter „Eigene Module“.</translation>
-    </message>
-    <message>
-        <source>Replaced %1 in the palette.</source>
-        <translation>%1 in der Palette ersetzt.</translation>
     </message>
     <message>
         <source>Arranging modules…</source>
@@ -4385,6 +4385,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>E&amp;xpand module</source>
         <translation>Modul ausklap&amp;pen</translation>
+    </message>
+    <message>
+        <source>Replaced %1 in the palette. It has version %2.</source>
+        <translation>%1 wurde in der Palette ersetzt. Es hat Version %2.</translation>
     </message>
 </context>
 <context>
@@ -4612,6 +4616,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Example</source>
         <translation>Beispiel</translation>
+    </message>
+    <message>
+        <source>Contents</source>
+        <translation>Inhalt</translation>
     </message>
 </context>
 <context>
@@ -5495,6 +5503,53 @@ Update / Gewicht %6</translation>
     <message>
         <source>Copies the project and its data files to the machine by ssh, runs the graph there, and shows the times measured there. The machine needs the command-line program twb in the same version. ssh cannot ask for a password: use a key or an agent.</source>
         <translation>Kopiert das Projekt und seine Datendateien mit ssh auf den Rechner, führt den Graphen dort aus und zeigt die dort gemessenen Zeiten. Der Rechner braucht das Kommandozeilenprogramm twb in der gleichen Version. ssh kann kein Passwort abfragen: einen Schlüssel oder einen Agenten verwenden.</translation>
+    </message>
+</context>
+<context>
+    <name>twb::SaveModuleDialog</name>
+    <message>
+        <source>Save to palette</source>
+        <translation>In Palette sichern</translation>
+    </message>
+    <message>
+        <source>one line, for the palette</source>
+        <translation>eine Zeile, für die Palette</translation>
+    </message>
+    <message>
+        <source>Attributes of the nodes</source>
+        <translation>Attribute der Knoten</translation>
+    </message>
+    <message>
+        <source>Attribute of a node</source>
+        <translation>Attribut eines Knotens</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>Standard</translation>
+    </message>
+    <message>
+        <source>&amp;Name</source>
+        <translation>&amp;Name</translation>
+    </message>
+    <message>
+        <source>&amp;Description</source>
+        <translation>&amp;Beschreibung</translation>
+    </message>
+    <message>
+        <source>Tick the attributes that can be set wherever the module is used. Space ticks a row, F2 changes its name; rows with one name are set together.</source>
+        <translation>Die Attribute ankreuzen, die überall gesetzt werden können, wo das Modul verwendet wird. Die Leertaste kreuzt eine Zeile an, F2 ändert ihren Namen; Zeilen mit demselben Namen werden gemeinsam gesetzt.</translation>
+    </message>
+    <message>
+        <source>A ticked attribute has no name.</source>
+        <translation>Ein angekreuztes Attribut hat keinen Namen.</translation>
+    </message>
+    <message>
+        <source>%1 has values of different kinds. Give its rows different names.</source>
+        <translation>%1 hat Werte verschiedener Art. Den Zeilen verschiedene Namen geben.</translation>
     </message>
 </context>
 <context>

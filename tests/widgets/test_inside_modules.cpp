@@ -1,10 +1,10 @@
 #include "support/test_main.h"
 #include "widgets/canvas/minimap.h"
+#include "widgets/dialog_answer.h"
 #include "widgets/palette/own_modules.h"
 #include "widgets/scene_text.h"
 #include "widgets/window_hand.h"
 
-#include <QInputDialog>
 #include <QLineEdit>
 #include <QPushButton>
 
@@ -346,16 +346,11 @@ private Q_SLOTS:
         const Graph graph = builder.graph();
         WindowHand hand(graph);
         hand.click(hand.pixel(hand.canvas.scene().frames().find(block)->titleRect.center()));
-        QTimer timer;
-        connect(&timer, &QTimer::timeout, this, [&] {
-            if (auto* dialog = qobject_cast<QInputDialog*>(QApplication::activeModalWidget())) {
-                timer.stop();
-                dialog->findChild<QLineEdit*>()->selectAll();
-                QTest::keyClicks(dialog->findChild<QLineEdit*>(), QStringLiteral("two devices"));
-                QTest::keyClick(dialog, Qt::Key_Return);
-            }
+        const DialogAnswer answer("saveModule", QDialogButtonBox::Save, [](QDialog& dialog) {
+            auto* name = find<QLineEdit>(dialog, "moduleName");
+            name->selectAll();
+            QTest::keyClicks(name, QStringLiteral("two devices"));
         });
-        timer.start(5);
         hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ownModule(QStringLiteral("two devices")));
         // In a graph with other lane ids: most nodes go to the target lane, the rest to a lane of their

@@ -2,6 +2,7 @@
 #include "support/test_main.h"
 #include "widgets/add_op.h"
 #include "widgets/canvas/note_text.h"
+#include "widgets/dialog_answer.h"
 #include "widgets/module_edits.h"
 #include "widgets/palette/own_modules.h"
 #include "widgets/scene_text.h"
@@ -387,11 +388,20 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         hand.click(titleOf(hand, g.block));
         {
-            // An op already has the first name.
-            const Typist types({QStringLiteral("Relu"), QStringLiteral("my block")});
+            const DialogAnswer answer("saveModule", QDialogButtonBox::Save, [](QDialog& dialog) {
+                auto* name = find<QLineEdit>(dialog, "moduleName");
+                QCOMPARE(name->text(), QStringLiteral("block"));
+                name->selectAll();
+                QTest::keyClicks(name, QStringLiteral("Relu"));
+                QTest::keyClick(name, Qt::Key_Return);
+                auto* problem = find<QLabel>(dialog, "moduleProblem"); // an op already has this name
+                QVERIFY2(problem->text().contains(QStringLiteral("already has")),
+                         qPrintable(problem->text()));
+                name->selectAll();
+                QTest::keyClicks(name, QStringLiteral("my block"));
+            });
             hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
-            QCOMPARE(types.said.size(), 2);
-            QVERIFY(types.said[1].contains(QStringLiteral("already has")));
+            QVERIFY(answer.answered());
         }
         QCOMPARE(ownModules().size(), std::size_t(1));
         hand.document.setGraph(Framed().graph, {}, QString());
@@ -425,7 +435,11 @@ private Q_SLOTS:
         const Framed g;
         WindowHand hand(g.graph);
         const QString name = QStringLiteral("my block");
-        saveOwnModule(name, moduleFragment(g.graph, g.block));
+        ModuleOp op = moduleOpOf(g.graph, g.block);
+        op.name = name.toStdString();
+        QCOMPARE(op.inputs.at(0).name, std::string("x"));
+        QCOMPARE(op.outputs.at(0).name, std::string("neg"));
+        saveOwnModule(op);
         QCOMPARE(inputOfEntry(name, DTypeSet(DType::f32)), std::optional(EntryPort{0, 0})); // of Relu
         QCOMPARE(outputOfEntry(name, allTypes()), std::optional(EntryPort{1, 0}));          // of Neg
         QVERIFY(!inputOfEntry(name, DTypeSet(DType::boolean)));

@@ -16,6 +16,7 @@
 #include "widgets/message_box.h"
 #include "widgets/model_import.h"
 #include "widgets/notice_bar.h"
+#include "widgets/palette/own_modules.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/recent_files.h"
 #include "widgets/run_controller.h"
@@ -81,6 +82,7 @@ FileActions::FileActions(Document& document, RunController& runs, const Training
       m_log(log), m_notice(notice), m_window(window), m_knownOps(opTable().size()),
       m_knownProblems(pluginProblems().size()) {
     connect(&document, &Document::reset, this, &FileActions::tellOfPlugins);
+    connect(&document, &Document::reset, this, &FileActions::tellOfModules);
 }
 
 /// Compares with the last time, because the start page loads plug-ins before their project is opened.
@@ -91,6 +93,18 @@ void FileActions::tellOfPlugins() {
     m_knownOps = ops;
     m_knownProblems = problems;
     Q_EMIT pluginsLoaded();
+}
+
+/// Takes the module ops beside the project, and says which modules were made from another version of their
+/// op.
+void FileActions::tellOfModules() {
+    const QString path = m_document.path();
+    if (!path.isEmpty() && addModulesBeside(path)) Q_EMIT pluginsLoaded();
+    const Graph& graph = m_document.graph();
+    if (std::ranges::none_of(graph.frames(), [](const Frame& frame) { return madeFrom(frame).has_value(); }))
+        return;
+    for (const std::string& sentence : changedModules(graph, ownModules()))
+        m_log.add(Severity::warning, tr("Changed op: %1").arg(toQt(sentence)));
 }
 
 void FileActions::fillNew(QMenu& menu) {
@@ -191,8 +205,6 @@ void FileActions::openByDialog() {
     if (!path.isEmpty()) openFile(path);
 }
 
-/// Asks until the user answers Use or Do not use, which is remembered for the folder. Without an answer, the
-/// project's plug-ins stay unused.
 void FileActions::askAboutPlugins(const QString& path) {
     if (isModel(path) || arePluginsDisabled()) return;
     const std::filesystem::path ops = opsBeside(std::filesystem::path(path.toStdU16String()));

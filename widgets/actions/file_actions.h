@@ -48,6 +48,9 @@ public:
     bool mayEndRun();
     /// `mayReplace` is asked before a save replaces the document's file; false ends the save.
     void setReplaceQuestion(std::function<bool()> mayReplace) { m_mayReplace = std::move(mayReplace); }
+    /// Before a project is read: asks whether the plug-ins beside it are used, until the user answers Use or
+    /// Do not use, which is remembered for the folder. Without an answer, they stay unused.
+    void askAboutPlugins(const QString& path);
 
 Q_SIGNALS:
     /// Since the last signal: those of a project, some of which may have been left out.
@@ -55,8 +58,8 @@ Q_SIGNALS:
 
 private:
     struct OpenedFile;
-    void askAboutPlugins(const QString& path);
     void tellOfPlugins();
+    void tellOfModules();
     std::optional<OpenedFile> readFile(const QString& path);
     void showFile(OpenedFile file);
     bool mayDiscard();

@@ -7,6 +7,7 @@
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/module_edits.h"
 #include "widgets/palette/own_modules.h"
+#include "widgets/save_module_dialog.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
@@ -151,23 +152,19 @@ void ModuleActions::keep() {
     const FrameId id = atHand();
     const Frame* module = m_document.graph().find(id);
     if (!module) return;
-    QString name = toQt(module->title);
-    QString question = tr("Name in the palette");
-    for (;;) {
-        bool ok = false;
-        name = QInputDialog::getText(&m_window, tr("Save to palette"), question, QLineEdit::Normal, name, &ok)
-                   .trimmed();
-        if (!ok) return;
-        const QString refusal = refusalOfName(name);
-        if (refusal.isEmpty()) break;
-        question = refusal;
-    }
+    const std::optional<ModuleRef> ref = madeFrom(*module);
+    const ModuleOp* before = ref ? ownModule(toQt(ref->name)) : nullptr;
+    SaveModuleDialog dialog(moduleOpOf(m_document.graph(), id, before),
+                            before && isSaved(*before) ? toQt(before->name) : toQt(module->title), &m_window);
+    if (dialog.exec() != QDialog::Accepted) return;
     m_editor.attempt(tr("Cannot save the module"), [&] {
+        const ModuleOp op = dialog.op();
+        const QString name = toQt(op.name);
         const bool isNew = !ownModule(name);
-        saveOwnModule(name, moduleFragment(m_document.graph(), id));
+        const std::int64_t version = saveOwnModule(op);
         Q_EMIT ownModulesChanged();
         m_editor.say(isNew ? tr("%1 is in the palette, under “Your modules”.").arg(name)
-                           : tr("Replaced %1 in the palette.").arg(name));
+                           : tr("Replaced %1 in the palette. It has version %2.").arg(name).arg(version));
     });
 }
 

@@ -211,7 +211,7 @@ void Inspector::editName() {
 }
 
 void Inspector::openHelp() {
-    if (!onlyNode() || !findOp(onlyNode()->op)) {
+    if (!selectedModule() && (!onlyNode() || !findOp(onlyNode()->op))) {
         Q_EMIT said(tr("Select one node to see the help for its op."));
         return;
     }
@@ -231,17 +231,21 @@ void Inspector::refresh() {
     m_attributes->setVisible(!selection.nodes.empty());
     m_placement->setVisible(!selection.nodes.empty());
     const Op* op = node ? findOp(node->op) : nullptr;
-    m_help->setVisible(op != nullptr);
-    m_help->setOp(op);
+    const ModuleOp* module = selectedModule();
+    m_help->setVisible(op || module);
+    if (module)
+        m_help->setModule(*module);
+    else
+        m_help->setOp(op);
     if (selection.nodes.empty()) m_builtFor.clear();
 
     if (node)
         showNode(*node);
     else if (selection.edge)
         showEdge(*selection.edge);
-    else if (!selection.nodes.empty())
+    else if (!selection.nodes.empty() && !showModule())
         showMany();
-    else
+    else if (selection.nodes.empty())
         showGraph();
     refreshFigures();
 
@@ -324,7 +328,7 @@ void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
     }
     if (std::find(ops.begin(), ops.end(), nullptr) != ops.end())
         ops.clear(); // an unknown op has no known attributes
-    if (ids != m_builtFor || ops != m_builtOps || m_document.folder() != m_builtFolder) {
+    if (ids != m_builtFor || ops != m_builtOps || m_document.folder() != m_builtFolder || m_builtModule) {
         m_builtFor = std::move(ids);
         m_builtFolder = m_document.folder();
         buildAttributes(ops);
@@ -344,12 +348,18 @@ void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
     }
 }
 
-void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
+void Inspector::dropEditors() {
     for (AttributeEditor* editor : std::exchange(m_editors, {})) {
         editor->disconnect(this); // hide() takes the focus from the editor, which then reports its text
         editor->hide();
         editor->deleteLater(); // the call may come from this editor
     }
+    m_builtOps.clear();
+    m_builtModule.reset();
+}
+
+void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
+    dropEditors();
     m_builtOps = ops;
     if (ops.empty()) return;
     for (const AttributeSpec& spec : ops.front()->attributes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "graph/diagnostic.h"
+#include "graph/module_op.h"
 #include "widgets/document.h"
 #include "widgets/inspector/fact_rows.h"
 #include "widgets/run_controller.h"
@@ -58,6 +59,12 @@ private:
     void showNode(const Node& node);
     void showEdge(const Edge& edge);
     void showMany();
+    bool showModule();
+    void buildModule(const ModuleOp& op);
+    void dropEditors();
+    void setModuleAttribute(const std::string& name, const std::optional<AttributeValue>& value);
+    /// The module op from which the selected module was made; null if the selection is something else.
+    const ModuleOp* selectedModule() const;
     void showGraph();
     void showAttributes(const std::vector<const Node*>& nodes);
     void buildAttributes(const std::vector<const Op*>& ops);
@@ -92,6 +99,7 @@ private:
     std::set<NodeId> m_builtFor; ///< the nodes and ops of the current editors
     std::vector<const Op*> m_builtOps;
     QString m_builtFolder; ///< the document's
+    std::optional<ModuleRef> m_builtModule; ///< the editors are those of a module op
     QLabel* m_factsHeading;
     FactRows* m_facts;
     QWidget* m_tensorSection;

@@ -1,6 +1,5 @@
 #include "widgets/inspector/op_help_view.h"
 
-#include "formats/op_help.h"
 #include "widgets/labels.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/text.h"
@@ -107,7 +106,15 @@ OpHelpView::OpHelpView(QWidget* parent)
 }
 
 void OpHelpView::setOp(const Op* op) {
-    if (std::exchange(m_op, op) != op) refresh();
+    const bool wasModule = m_module.has_value();
+    m_module.reset();
+    if (std::exchange(m_op, op) != op || wasModule) refresh();
+}
+
+void OpHelpView::setModule(const ModuleOp& op) {
+    m_op = nullptr;
+    m_module = helpOf(op);
+    refresh();
 }
 
 void OpHelpView::open() {
@@ -126,11 +133,12 @@ void OpHelpView::refresh() {
         QIcon(QStringLiteral(":/twb/icons/%1/%2.svg")
                   .arg(Theme::current().isDark ? QStringLiteral("dark") : QStringLiteral("light"),
                        isOpen ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right"))));
-    m_body->setVisible(isOpen && m_op);
-    if (!isOpen || !m_op) return;
-    const OpHelp help = helpOf(*m_op);
+    m_body->setVisible(isOpen && (m_op || m_module));
+    if (!isOpen || (!m_op && !m_module)) return;
+    const OpHelp help = m_op ? helpOf(*m_op) : *m_module;
     QString text;
-    if (!help.shapes.empty()) text += helpHeading(tr("Shapes")) + helpRow(helpEscaped(help.shapes));
+    if (!help.shapes.empty())
+        text += helpHeading(m_op ? tr("Shapes") : tr("Contents")) + helpRow(helpEscaped(help.shapes));
     if (!help.inputs.empty()) text += helpHeading(tr("Inputs")) + helpRows(help.inputs);
     if (!help.outputs.empty()) text += helpHeading(tr("Outputs")) + helpRows(help.outputs);
     if (!help.attributes.empty()) text += helpHeading(tr("Attributes"));
@@ -143,14 +151,15 @@ void OpHelpView::refresh() {
     if (!help.torch.empty())
         text += helpHeading(QStringLiteral("PyTorch")) +
                 helpRow(QStringLiteral("<code>%1</code>").arg(helpEscaped(help.torch)));
-    text += helpHeading(QStringLiteral("ONNX"));
     QStringList versions;
     for (const int version : help.onnxVersions) versions << QString::number(version);
-    text +=
-        helpRow(helpEscaped(help.onnx),
-                versions.size() < 2 ? QString() : tr("versions %1").arg(versions.join(QStringLiteral(", "))));
+    if (!help.onnx.empty())
+        text += helpHeading(QStringLiteral("ONNX")) +
+                helpRow(helpEscaped(help.onnx),
+                        versions.size() < 2 ? QString()
+                                            : tr("versions %1").arg(versions.join(QStringLiteral(", "))));
     if (!help.gradient.empty()) text += helpHeading(tr("Gradient")) + helpRow(helpEscaped(help.gradient));
-    text += helpHeading(tr("Example")) + helpRow(helpEscaped(help.example));
+    if (!help.example.empty()) text += helpHeading(tr("Example")) + helpRow(helpEscaped(help.example));
     m_text->setText(text);
     m_entry = toQt(help.exampleEntry);
     static_cast<EntryButton*>(m_example)->entry = m_entry;

@@ -1,14 +1,16 @@
 #pragma once
 
+#include "formats/op_help.h"
+
 #include <QWidget>
+
+#include <optional>
 
 class QLabel;
 class QPushButton;
 class QToolButton;
 
 namespace twb {
-
-struct Op;
 
 /// The help of an op below a button that shows and hides it: shapes, operands, attributes, its names in
 /// PyTorch and ONNX, and its example, which can be dragged to a lane.
@@ -19,6 +21,7 @@ public:
     explicit OpHelpView(QWidget* parent = nullptr);
 
     void setOp(const Op* op); ///< null: empty
+    void setModule(const ModuleOp& op);
     /// Shows the help and moves the focus to it.
     void open();
 
@@ -32,7 +35,9 @@ protected:
 private:
     void refresh();
 
+    /// The help of an op is made when it is shown: it analyses the op's example.
     const Op* m_op = nullptr;
+    std::optional<OpHelp> m_module;
     QToolButton* m_toggle;
     QWidget* m_body;
     QLabel* m_text;

@@ -49,13 +49,14 @@ QString typesOf(const Op& op) {
 }
 
 /// Of the input and the output that a wire would get.
-QString typesOf(const Composite& module) {
+QString typesOf(const Fragment& fragment, const std::optional<EntryPort>& input,
+                const std::optional<EntryPort>& output) {
     const auto portsOf = [&](const std::optional<EntryPort>& port, bool isInput) {
-        const Op* op = port ? findOp(module.fragment.nodes[port->node].op) : nullptr;
+        const Op* op = port ? findOp(fragment.nodes[port->node].op) : nullptr;
         return !op ? QString() : textOf((isInput ? op->inputAt(port->port) : op->outputAt(port->port)).types);
     };
-    const QString in = portsOf(inputFor(module.fragment, allTypes()), true);
-    const QString out = portsOf(outputFor(module.fragment, allTypes()), false);
+    const QString in = portsOf(input, true);
+    const QString out = portsOf(output, false);
     return in == out || out.isEmpty() ? in : in + QStringLiteral(" → ") + out;
 }
 
@@ -70,9 +71,15 @@ void OpListModel::reload() {
     for (const Op& op : opTable())
         m_all.push_back({toQt(op.name), toQt(op.category), toQt(op.doc), typesOf(op)});
     for (const Composite& c : composites())
-        m_all.push_back({toQt(c.name), QStringLiteral("Modules"), toQt(c.doc), typesOf(c)});
-    for (const Composite& c : ownModules())
-        m_all.push_back({toQt(c.name), QStringLiteral("Your modules"), toQt(c.doc), typesOf(c)});
+        m_all.push_back(
+            {toQt(c.name), QStringLiteral("Modules"), toQt(c.doc),
+             typesOf(c.fragment, inputFor(c.fragment, allTypes()), outputFor(c.fragment, allTypes()))});
+    for (const ModuleOp& op : ownModules()) {
+        const QString name = toQt(op.name);
+        m_all.push_back(
+            {name, QStringLiteral("Your modules"), toQt(op.doc),
+             typesOf(op.fragment, inputOfEntry(name, allTypes()), outputOfEntry(name, allTypes()))});
+    }
     setFilter(m_filter);
 }
 

@@ -176,7 +176,8 @@ void OpPalette::reload() { m_model->reload(); }
 
 void OpPalette::showMenu(QPoint at) {
     const QString module = m_model->op(m_list->indexAt(at));
-    if (module.isEmpty() || !ownModule(module)) return;
+    const ModuleOp* own = module.isEmpty() ? nullptr : ownModule(module);
+    if (!own || !isSaved(*own)) return;
     QMenu menu(this);
     menu.addAction(tr("Remove %1 from the palette").arg(module), this, [this, module] { takeOut(module); });
     menu.exec(m_list->viewport()->mapToGlobal(at));
@@ -202,7 +203,8 @@ bool OpPalette::eventFilter(QObject* watched, QEvent* event) {
     }
     if (watched == m_list && key->key() == Qt::Key_Delete) {
         const QString module = m_model->op(m_list->currentIndex());
-        if (!module.isEmpty() && ownModule(module)) takeOut(module);
+        const ModuleOp* own = module.isEmpty() ? nullptr : ownModule(module);
+        if (own && isSaved(*own)) takeOut(module);
         return true;
     }
     if (watched == m_search && key->key() == Qt::Key_Down) {

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/project.h"
+#include "graph/composites.h"
 #include "ops/op_table.h"
 #include "widgets/text.h"
 
@@ -15,75 +16,34 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
+#include <utility>
 
 namespace twb {
 namespace {
 
-constexpr std::uint64_t kLargestModule = std::uint64_t{64} << 20;
+namespace fs = std::filesystem;
 
 /// For translators.
 struct ModuleNameWords {
     Q_DECLARE_TR_FUNCTIONS(OwnModules)
 };
 
-QString suffix() { return QStringLiteral(".twbmodule"); }
+fs::path toPath(const QString& path) { return fs::path(path.toStdU16String()); }
 
 /// The name is the file's name, except for names that files cannot have.
 QString pathOf(const QString& name) {
     return QDir(ownModulesFolder())
-        .filePath(QString::fromLatin1(QUrl::toPercentEncoding(name, " ")) + suffix());
+        .filePath(QString::fromLatin1(QUrl::toPercentEncoding(name, " ")) + toQt(std::string(kModuleSuffix)));
 }
 
-/// The main part of a module goes to the lane on which it is dropped; nodes from other devices go to lanes of
-/// these devices.
-void freeHomeLane(Fragment& fragment) {
-    std::map<LaneId, std::size_t> counts;
-    for (const Node& node : fragment.nodes) ++counts[node.lane];
-    const auto home = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (home == counts.end()) return;
-    const auto laneOf = [&](LaneId id) -> const Lane* {
-        const auto found = std::find_if(fragment.lanes.begin(), fragment.lanes.end(),
-                                        [id](const Lane& lane) { return lane.id == id; });
-        return found == fragment.lanes.end() ? nullptr : &*found;
-    };
-    const Lane* homeLane = laneOf(home->first);
-    const auto isFree = [&](LaneId id) {
-        const Lane* lane = laneOf(id);
-        return !lane || (homeLane && lane->device == homeLane->device);
-    };
-    for (Node& node : fragment.nodes)
-        if (isFree(node.lane)) node.lane = LaneId::none;
-    for (Route& route : fragment.routes)
-        for (Dot& dot : route.dots)
-            if (isFree(dot.lane)) dot.lane = LaneId::none;
-}
-
-std::optional<Composite> read(const QString& path) {
-    const QString file = QFileInfo(path).fileName();
-    const QString name = QUrl::fromPercentEncoding(file.chopped(suffix().size()).toLatin1());
-    try {
-        Composite module;
-        module.name = name.toStdString();
-        module.fragment =
-            parseFragment(readFile(std::filesystem::path(path.toStdU16String()), kLargestModule));
-        freeHomeLane(module.fragment);
-        const std::size_t count = module.fragment.nodes.size();
-        module.doc = (count == 1 ? ModuleNameWords::tr("Your module of 1 node")
-                                 : ModuleNameWords::tr("Your module of %1 nodes").arg(count))
-                         .toStdString();
-        return module;
-    } catch (const Error&) {
-        return std::nullopt;
-    }
-}
+/// When a place last got, lost or replaced a file.
+using Times = std::vector<std::pair<fs::path, QDateTime>>;
 
 /// The modules as last read.
 struct KnownModules {
-    QString folder;
-    QDateTime time; ///< when the folder last got, lost or replaced a file; invalid: read it again
-    std::vector<Composite> modules;
+    std::vector<fs::path> beside; ///< the folders of projects
+    Times times;                  ///< empty: read them again
+    std::vector<ModuleOp> ops;
 };
 
 KnownModules& known() {
@@ -91,7 +51,36 @@ KnownModules& known() {
     return all;
 }
 
-QDateTime timeOf(const QString& folder) { return QFileInfo(folder).lastModified(); }
+std::vector<fs::path> places() {
+    std::vector<fs::path> out = modulePlaces(toPath(ownModulesFolder()));
+    out.insert(out.end(), known().beside.begin(), known().beside.end());
+    return out;
+}
+
+Times timesNow() {
+    Times out;
+    for (fs::path& place : places()) {
+        const QDateTime time = QFileInfo(toQt(place.string())).lastModified();
+        out.emplace_back(std::move(place), time);
+    }
+    return out;
+}
+
+const std::vector<ModuleOp>& current() {
+    if (known().times.empty() || known().times != timesNow()) ownModules();
+    return known().ops;
+}
+
+std::optional<std::size_t> indexOf(const ModuleOp& op, NodeId node) {
+    const auto at = std::ranges::find(op.fragment.nodes, node, &Node::id);
+    if (at == op.fragment.nodes.end()) return std::nullopt;
+    return static_cast<std::size_t>(at - op.fragment.nodes.begin());
+}
+
+bool meet(DTypeSet a, DTypeSet b) {
+    return std::ranges::any_of(kAllDTypes,
+                               [&](DType dtype) { return a.contains(dtype) && b.contains(dtype); });
+}
 
 } // namespace
 
@@ -100,37 +89,65 @@ QString ownModulesFolder() {
         .filePath(QStringLiteral("modules"));
 }
 
-const std::vector<Composite>& ownModules() {
+const std::vector<ModuleOp>& ownModules() {
     KnownModules& all = known();
-    all.folder = ownModulesFolder();
-    all.time = timeOf(all.folder); // before the files, so that a change meanwhile is noticed
-    all.modules.clear();
-    const QDir folder(all.folder);
-    for (const QString& file : folder.entryList({QLatin1Char('*') + suffix()}, QDir::Files, QDir::Name))
-        if (auto module = read(folder.filePath(file))) all.modules.push_back(std::move(*module));
-    return all.modules;
+    all.times = timesNow(); // before the files, so that a change meanwhile is noticed
+    ModuleOps found = moduleOpsIn(places());
+    for (PluginProblem& problem : found.problems) reportPlugin(std::move(problem));
+    all.ops = std::move(found.ops);
+    for (ModuleOp& op : all.ops) {
+        if (!op.doc.empty()) continue;
+        const std::size_t count = op.fragment.nodes.size();
+        op.doc = (count == 1 ? ModuleNameWords::tr("Your module of 1 node")
+                             : ModuleNameWords::tr("Your module of %1 nodes").arg(count))
+                     .toStdString();
+    }
+    return all.ops;
 }
 
-const Composite* ownModule(const QString& name) {
-    const KnownModules& all = known();
-    const QString folder = ownModulesFolder();
-    if (!all.time.isValid() || all.folder != folder || all.time != timeOf(folder)) ownModules();
-    const auto found = std::ranges::find(all.modules, name.toStdString(), &Composite::name);
-    return found == all.modules.end() ? nullptr : &*found;
+const ModuleOp* ownModule(const QString& name) {
+    const std::vector<ModuleOp>& all = current();
+    const auto found = std::ranges::find(all, name.toStdString(), &ModuleOp::name);
+    return found == all.end() ? nullptr : &*found;
+}
+
+bool addModulesBeside(const QString& project) {
+    const fs::path folder = toPath(QFileInfo(project).absolutePath()) / "ops";
+    KnownModules& all = known();
+    const ModuleOps found = moduleOpsIn(folder);
+    if ((found.ops.empty() && found.problems.empty()) ||
+        std::ranges::find(all.beside, folder) != all.beside.end())
+        return false;
+    all.beside.push_back(folder);
+    all.times.clear();
+    return true;
 }
 
 std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered) {
     const std::string name = entry.toStdString();
     if (findOp(name) || findComposite(name)) return inputFor(name, offered);
-    const Composite* module = ownModule(entry);
-    return module ? inputFor(module->fragment, offered) : std::nullopt;
+    const ModuleOp* module = ownModule(entry);
+    if (!module) return std::nullopt;
+    for (const ModuleOp::Port& port : module->inputs) {
+        const auto node = indexOf(*module, port.at.node);
+        if (node && meet(acceptedTypes(opOf(*module, {port.at.node, {}}), port.at.port), offered))
+            return EntryPort{*node, port.at.port};
+    }
+    return std::nullopt;
 }
 
 std::optional<EntryPort> outputOfEntry(const QString& entry, DTypeSet wanted) {
     const std::string name = entry.toStdString();
     if (findOp(name) || findComposite(name)) return outputFor(name, wanted);
-    const Composite* module = ownModule(entry);
-    return module ? outputFor(module->fragment, wanted) : std::nullopt;
+    const ModuleOp* module = ownModule(entry);
+    if (!module) return std::nullopt;
+    for (const ModuleOp::Port& port : module->outputs) {
+        const auto node = indexOf(*module, port.at.node);
+        const Op* op = opOf(*module, {port.at.node, {}});
+        if (node && (!op || op->outputs.empty() || meet(op->outputAt(port.at.port).types, wanted)))
+            return EntryPort{*node, port.at.port};
+    }
+    return std::nullopt;
 }
 
 QString refusalOfName(const QString& name) {
@@ -140,18 +157,35 @@ QString refusalOfName(const QString& name) {
     const std::string text = name.toStdString();
     if (findOp(text) || findComposite(text))
         return ModuleNameWords::tr("The palette already has a module %1. Choose another name.").arg(name);
+    const ModuleOp* other = ownModule(name);
+    if (other && !isSaved(*other))
+        return ModuleNameWords::tr("%1 is already an op of %2. Choose another name.")
+            .arg(name, QDir::toNativeSeparators(toQt(other->file.string())));
     return {};
 }
 
-void saveOwnModule(const QString& name, const Fragment& fragment) {
+std::int64_t saveOwnModule(ModuleOp op) {
+    op.version = 1;
+    if (const ModuleOp* before = ownModule(toQt(op.name)); before && isSaved(*before)) {
+        op.version = before->version;
+        frameFragment(op);
+        const std::string text = readFile(before->file, std::uint64_t{64} << 20);
+        if (text == toModuleText(op)) return op.version;
+        ++op.version;
+    }
+    frameFragment(op);
     QDir().mkpath(ownModulesFolder());
-    writeFileAtomically(std::filesystem::path(pathOf(name).toStdU16String()), toFragmentText(fragment));
-    known().time = {}; // the folder's time may be too coarse to differ
+    writeFileAtomically(toPath(pathOf(toQt(op.name))), toModuleText(op));
+    known().times.clear(); // the folder's time may be too coarse to differ
+    return op.version;
 }
 
+bool isSaved(const ModuleOp& op) { return op.file.parent_path() == toPath(ownModulesFolder()); }
+
 void removeOwnModule(const QString& name) {
-    QFile::remove(pathOf(name));
-    known().time = {};
+    const ModuleOp* module = ownModule(name);
+    if (module && isSaved(*module)) QFile::remove(toQt(module->file.string()));
+    known().times.clear();
 }
 
 } // namespace twb

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "graph/composites.h"
+#include "formats/module_files.h"
 #include "graph/port_fit.h"
 
 #include <QString>
@@ -10,24 +10,32 @@
 
 namespace twb {
 
-// The user's modules in the palette: a folder with one file per module, in the clipboard's format. Files that
-// cannot be read are ignored. The modules are kept in memory, for the GUI thread only: a search asks for each
-// of them at every key.
+// The module ops of the palette: those that the user saved (one file each), those in the folders for ops, and
+// those in the folder "ops" beside a project that was opened. They are kept in memory, for the GUI thread
+// only: a search asks for each of them at every key.
 
-/// Reads the folder. Sorted by name.
-const std::vector<Composite>& ownModules();
-/// Reads the folder only if it has changed. Null if there is no such module. Valid until the folder is read
+/// Reads the folders. The saved ones come first. Files and functions that are left out become
+/// pluginProblems().
+const std::vector<ModuleOp>& ownModules();
+/// Reads the folders only if they have changed. Null if there is no such module. Valid until they are read
 /// again.
-const Composite* ownModule(const QString& name);
-/// Like inputFor() and outputFor(), for any entry of the palette: also for the user's modules.
+const ModuleOp* ownModule(const QString& name);
+/// From now on, the modules beside this project belong to the palette. Returns whether there are any that did
+/// not yet.
+bool addModulesBeside(const QString& project);
+/// Like inputFor() and outputFor(), for any entry of the palette: also for module ops.
 std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered);
 std::optional<EntryPort> outputOfEntry(const QString& entry, DTypeSet wanted);
 /// The reason why a name is invalid; empty if it is valid.
 QString refusalOfName(const QString& name);
-/// Replaces a module of the same name. Throws Error(io).
-void saveOwnModule(const QString& name, const Fragment& fragment);
+/// Replaces the saved module of the same name; if that has other content, with the next version. Returns the
+/// version. Throws Error(io).
+std::int64_t saveOwnModule(ModuleOp op);
+/// Whether the user saved it here, so that it can be removed.
+bool isSaved(const ModuleOp& op);
+/// Removes a saved module.
 void removeOwnModule(const QString& name);
-/// The folder.
+/// The folder of the saved modules.
 QString ownModulesFolder();
 
 } // namespace twb
