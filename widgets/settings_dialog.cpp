@@ -1,9 +1,11 @@
 #include "widgets/settings_dialog.h"
 
+#include "core/error.h"
 #include "widgets/labels.h"
 #include "widgets/settings.h"
 #include "widgets/shortcut_table.h"
 #include "widgets/text.h"
+#include "widgets/trust_table.h"
 
 #include <QAction>
 #include <QCheckBox>
@@ -13,6 +15,7 @@
 #include <QDialogButtonBox>
 #include <QFormLayout>
 #include <QLineEdit>
+#include <QMessageBox>
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QVBoxLayout>
@@ -154,6 +157,8 @@ bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actio
     auto* pages = new QTabWidget;
     pages->addTab(general.page, SettingsWords::tr("General"));
     pages->addTab(shortcuts, SettingsWords::tr("Shortcuts"));
+    auto* trust = new TrustTable;
+    pages->addTab(trust, SettingsWords::tr("Plug-ins"));
     pages->setCurrentIndex(page == SettingsPage::shortcuts ? 1 : 0);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel);
     QObject::connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
@@ -166,6 +171,11 @@ bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actio
     if (dialog.exec() != QDialog::Accepted) return false;
     general.write();
     for (const ShortcutTable::Row& row : shortcuts->rows()) settings::setShortcut(row.standard, row.chosen);
+    try {
+        trust->write();
+    } catch (const Error& error) {
+        QMessageBox::warning(parent, SettingsWords::tr("Settings"), toQt(error.what()));
+    }
     return true;
 }
 

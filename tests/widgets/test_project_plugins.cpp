@@ -3,6 +3,7 @@
 #include "ops/plugins/project_plugins.h"
 #include "support/test_main.h"
 #include "widgets/button_answer.h"
+#include "widgets/dialog_answer.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/panels/log_panel.h"
 #include "widgets/window_hand.h"
@@ -12,6 +13,8 @@
 #include <QJsonObject>
 #include <QListView>
 #include <QPlainTextEdit>
+#include <QTabWidget>
+#include <QTreeWidget>
 
 using namespace twb;
 using namespace twb::test;
@@ -40,6 +43,20 @@ class TestProjectPlugins : public QObject {
         graph.apply(builder.take());
         saveProject(graph, path.toStdString());
         return path;
+    }
+    /// A folder with what a crash leaves of the project. Empty if it cannot be made.
+    QString crashed(const QString& path, const QString& folder) {
+        const QDir recovery(m_folder.filePath(folder));
+        if (!recovery.mkpath(QStringLiteral(".")) ||
+            !QFile::copy(path, recovery.filePath(QStringLiteral("left.twb"))))
+            return {};
+        QFile about(recovery.filePath(QStringLiteral("left.json")));
+        if (!about.open(QIODevice::WriteOnly)) return {};
+        about.write(QJsonDocument(QJsonObject{{QStringLiteral("path"), path},
+                                              {QStringLiteral("folder"), QFileInfo(path).absolutePath()},
+                                              {QStringLiteral("title"), QStringLiteral("clipped")}})
+                        .toJson());
+        return recovery.path();
     }
     static bool isInPalette(const MainWindow& window, const char* op = "Softclip") {
         for (const auto* list : window.findChildren<OpListModel*>())
@@ -100,22 +117,71 @@ private Q_SLOTS:
         const auto window = makeWindow();
         const QString path = project(QStringLiteral("crashed"), "Softclap");
         rememberTrust(opsBeside(path.toStdString()), true);
-        const QDir recovery(m_folder.filePath(QStringLiteral("recovery")));
-        QVERIFY(recovery.mkpath(QStringLiteral(".")));
-        QVERIFY(QFile::copy(path, recovery.filePath(QStringLiteral("left.twb"))));
-        QFile about(recovery.filePath(QStringLiteral("left.json")));
-        QVERIFY(about.open(QIODevice::WriteOnly));
-        about.write(QJsonDocument(QJsonObject{{QStringLiteral("path"), path},
-                                              {QStringLiteral("folder"), QFileInfo(path).absolutePath()},
-                                              {QStringLiteral("title"), QStringLiteral("clipped")}})
-                        .toJson());
-        about.close();
+        const QString recovery = crashed(path, QStringLiteral("recovery"));
         QVERIFY(!findOp("Softclap"));
         ButtonAnswer answer(QStringLiteral("Restore"));
-        QVERIFY(window->guard(recovery.path()));
+        QVERIFY(window->guard(recovery));
         QVERIFY(findOp("Softclap"));
         QVERIFY(!window->document().analysis().hasErrors());
         QVERIFY(isInPalette(*window, "Softclap"));
+    }
+
+    void restoringAsksAboutPluginsOfAnUnknownFolder() {
+        const auto window = makeWindow();
+        const QString path = project(QStringLiteral("crashed unasked"), "Softclup");
+        const QString recovery = crashed(path, QStringLiteral("recovery unasked"));
+        ButtonAnswer restore(QStringLiteral("Restore"));
+        ButtonAnswer use(QStringLiteral("Use")); // waits for a box with this button
+        QVERIFY(window->guard(recovery));
+        QVERIFY2(use.text.contains(QLatin1String("clipped.twb has a plug-in")), qPrintable(use.text));
+        QVERIFY(findOp("Softclup"));
+        QVERIFY(!window->document().analysis().hasErrors());
+        QCOMPARE(trustIn(opsBeside(path.toStdString())), Trust::trusted);
+    }
+
+    /// In the settings: a folder is no longer used, or asks again.
+    void anAnswerCanBeTakenBack() {
+        const auto window = makeWindow();
+        const QString used = project(QStringLiteral("used"), "Softclyp");
+        const QString asked = project(QStringLiteral("asked"), "Softclep");
+        rememberTrust(opsBeside(used.toStdString()), true);
+        rememberTrust(opsBeside(asked.toStdString()), true);
+        const auto change = [&](QDialogButtonBox::StandardButton button) {
+            const DialogAnswer answer("settings", button, [&](QDialog& dialog) {
+                auto* pages = dialog.findChild<QTabWidget*>();
+                pages->setCurrentIndex(2);
+                auto* list = find<QTreeWidget>(dialog, "trustList");
+                const auto select = [&](const QString& path) {
+                    const QString folder = QFileInfo(path).absolutePath() + QStringLiteral("/ops");
+                    list->setFocus();
+                    QTest::keyClick(list, Qt::Key_Home);
+                    while (list->currentItem()->text(0) != folder && list->itemBelow(list->currentItem()))
+                        QTest::keyClick(list, Qt::Key_Down);
+                    QCOMPARE(list->currentItem()->text(0), folder);
+                };
+                select(used);
+                QTest::keyClick(list, Qt::Key_Space);
+                select(asked);
+                QTest::keyClick(find<QPushButton>(dialog, "forgetTrust"), Qt::Key_Space);
+            });
+            // The offscreen platform does not reactivate a window when its dialog closes.
+            window->activateWindow();
+            QVERIFY(QTest::qWaitForWindowActive(window.get()));
+            QTest::keyClick(window.get(), Qt::Key_Comma, Qt::ControlModifier);
+            QVERIFY(answer.answered());
+        };
+        change(QDialogButtonBox::Cancel);
+        QCOMPARE(trustIn(opsBeside(used.toStdString())), Trust::trusted);
+        QCOMPARE(trustIn(opsBeside(asked.toStdString())), Trust::trusted);
+        change(QDialogButtonBox::Ok);
+        QCOMPARE(trustIn(opsBeside(used.toStdString())), Trust::refused);
+        QCOMPARE(trustIn(opsBeside(asked.toStdString())), Trust::unasked);
+        ButtonAnswer later(QStringLiteral("Not now"));
+        QVERIFY(window->openFile(asked));
+        QVERIFY(!later.text.isEmpty());
+        QVERIFY(!findOp("Softclep"));
+        QVERIFY(window->openFile(used));
+        QVERIFY(!findOp("Softclyp"));
     }
 
     void aFaultyPluginIsLeftOutAndLogged() {

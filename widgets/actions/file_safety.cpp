@@ -98,6 +98,7 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
         while (box.clickedButton() == look && (compare(), true));
         if (box.clickedButton() == discard) m_recovery->discard(work);
         if (box.clickedButton() != restore) continue;
+        if (!work.path.isEmpty()) m_files.askAboutPlugins(work.path);
         const bool restored =
             m_editor.attempt(tr("The changes cannot be restored"), [&] { m_recovery->restore(work); });
         if (!restored) continue;

@@ -39,6 +39,27 @@ std::map<std::string, bool> readTrust() {
     return out;
 }
 
+void writeTrust(const std::map<std::string, bool>& answers) {
+    fs::path path = trustFile();
+    if (path.empty())
+        throw Error(ErrorCode::io, "the answer is not remembered, because HOME is not set; set HOME or "
+                                   "XDG_CONFIG_HOME");
+    std::error_code failed;
+    fs::create_directories(path.parent_path(), failed);
+    if (const fs::path followed = fs::canonical(path, failed); !failed) path = followed; // through links
+    // A rename, so that no reader sees half of the answers.
+    const fs::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
+    std::ofstream file(temporary, std::ios::trunc);
+    for (const auto& [folder, trusted] : answers) file << (trusted ? '+' : '-') << folder << '\n';
+    file.close();
+    if (file) fs::rename(temporary, path, failed);
+    if (!file || failed) {
+        fs::remove(temporary, failed);
+        throw Error(ErrorCode::io,
+                    fmt::format("{} cannot be written, so the answer is not remembered", path.string()));
+    }
+}
+
 } // namespace
 
 fs::path opsBeside(const fs::path& project) {
@@ -63,26 +84,20 @@ void rememberTrust(const fs::path& ops, bool isTrusted) {
         throw Error(ErrorCode::io, fmt::format("the answer is not remembered, because the path {} contains a "
                                                "line break; rename the folder",
                                                ops.string()));
-    fs::path path = trustFile();
-    if (path.empty())
-        throw Error(ErrorCode::io, "the answer is not remembered, because HOME is not set; set HOME or "
-                                   "XDG_CONFIG_HOME");
     std::map<std::string, bool> answers = readTrust();
     answers[ops.string()] = isTrusted;
-    std::error_code failed;
-    fs::create_directories(path.parent_path(), failed);
-    if (const fs::path followed = fs::canonical(path, failed); !failed) path = followed; // through links
-    // A rename, so that no reader sees half of the answers.
-    const fs::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
-    std::ofstream file(temporary, std::ios::trunc);
-    for (const auto& [folder, trusted] : answers) file << (trusted ? '+' : '-') << folder << '\n';
-    file.close();
-    if (file) fs::rename(temporary, path, failed);
-    if (!file || failed) {
-        fs::remove(temporary, failed);
-        throw Error(ErrorCode::io,
-                    fmt::format("{} cannot be written, so the answer is not remembered", path.string()));
-    }
+    writeTrust(answers);
+}
+
+std::map<fs::path, bool> rememberedTrust() {
+    std::map<fs::path, bool> out;
+    for (const auto& [folder, isTrusted] : readTrust()) out[folder] = isTrusted;
+    return out;
+}
+
+void forgetTrust(const fs::path& ops) {
+    std::map<std::string, bool> answers = readTrust();
+    if (answers.erase(ops.string()) > 0) writeTrust(answers);
 }
 
 void trustAllProjects() noexcept { everyFolderIsTrusted = true; }

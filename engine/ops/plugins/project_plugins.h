@@ -1,7 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <vector>
+#include <map>
 
 namespace twb {
 
@@ -16,6 +17,10 @@ std::filesystem::path opsBeside(const std::filesystem::path& project);
 Trust trustIn(const std::filesystem::path& ops);
 /// Throws Error(io), also for a path with a line break.
 void rememberTrust(const std::filesystem::path& ops, bool isTrusted);
+/// The answers, by folder.
+std::map<std::filesystem::path, bool> rememberedTrust();
+/// Takes an answer back: the folder's next project asks again. Throws Error(io).
+void forgetTrust(const std::filesystem::path& ops);
 /// All folders are trusted in this process, and nothing is remembered.
 void trustAllProjects() noexcept;
 bool areAllProjectsTrusted() noexcept; ///< by trustAllProjects()
