@@ -1,96 +1,14 @@
 #include "support/test_main.h"
+#include "widgets/keyboard_hand.h"
 #include "widgets/panels/ledger_model.h"
-#include "widgets/window_hand.h"
 
 #include <QClipboard>
 #include <QComboBox>
-#include <QDialog>
-#include <QInputDialog>
 #include <QLineEdit>
 #include <QTableView>
 
-#include <functional>
-
 using namespace twb;
 using namespace twb::test;
-
-namespace {
-
-/// Acts on the next dialog, by keys.
-class DialogKeys : public QObject {
-public:
-    explicit DialogKeys(std::function<void(QDialog&)> act) : m_act(std::move(act)) {
-        connect(&m_timer, &QTimer::timeout, this, [this] {
-            auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
-            if (!dialog) return;
-            m_timer.stop();
-            isSeen = true;
-            m_act(*dialog);
-            if (dialog->isVisible()) dialog->reject(); // a failed test must not wait for an answer
-        });
-        m_timer.start(10);
-    }
-    bool isSeen = false;
-
-private:
-    std::function<void(QDialog&)> m_act;
-    QTimer m_timer;
-};
-
-/// The window without a mouse: each key goes to the widget that has the focus.
-struct Keyboard {
-    std::unique_ptr<MainWindow> window = makeWindow();
-
-    Keyboard() { activate(); }
-
-    /// The offscreen platform does not reactivate a window when its dialog closes.
-    void activate() const {
-        window->activateWindow();
-        [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(window.get());
-    }
-    void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) const {
-        QWidget* focus = QApplication::focusWidget();
-        QTest::keyClick(focus ? focus : window.get(), key, modifiers);
-        QCoreApplication::processEvents();
-    }
-    void type(const QString& text) const {
-        QTest::keyClicks(QApplication::focusWidget(), text);
-        QCoreApplication::processEvents();
-    }
-    /// Presses Tab until a widget has the focus.
-    bool tabTo(const QWidget& widget, int most = 60) const {
-        for (int i = 0; i < most && QApplication::focusWidget() != &widget; ++i) press(Qt::Key_Tab);
-        return QApplication::focusWidget() == &widget;
-    }
-    /// Ctrl+P, the name, Return.
-    void goTo(const char* node) const {
-        press(Qt::Key_P, Qt::ControlModifier);
-        type(QLatin1String(node));
-        press(Qt::Key_Return);
-    }
-    /// Ins, the op, Return.
-    void addOp(const char* op) const {
-        press(Qt::Key_Insert);
-        type(QLatin1String(op));
-        press(Qt::Key_Return);
-    }
-    const Graph& graph() const { return window->document().graph(); }
-    const Node* node(const char* name) const { return graph().findByName(name); }
-    bool isSelected(const char* name) const {
-        return node(name) && window->document().selection().nodes == std::set{node(name)->id};
-    }
-    std::size_t errors() const { return window->document().analysis().errorCount(); }
-    bool run() const {
-        const int before = window->runs().runNumber();
-        press(Qt::Key_F5);
-        return QTest::qWaitFor(
-                   [&] { return window->runs().runNumber() != before && !window->runs().isRunning(); },
-                   60'000) &&
-               window->runs().result() && window->runs().result()->status == RunStatus::finished;
-    }
-};
-
-} // namespace
 
 /// The jobs of the manual's pages, by keyboard alone.
 class TestKeyboard : public QObject {
@@ -117,7 +35,7 @@ private Q_SLOTS:
         keys.press(Qt::Key_Return);
         QCOMPARE(keys.node("randomnormal")->attributes.integers("shape"),
                  (std::vector<std::int64_t>{16, 16}));
-        toCanvas(keys);
+        keys.toCanvas();
         keys.press(Qt::Key_D, Qt::ControlModifier); // its twin
         keys.press(Qt::Key_2, Qt::ControlModifier | Qt::AltModifier);
         keys.addOp("MatMul");
@@ -151,7 +69,7 @@ private Q_SLOTS:
         keys.press(Qt::Key_I, Qt::ControlModifier); // iterations
         keys.type(QStringLiteral("5"));
         keys.press(Qt::Key_Return);
-        toCanvas(keys);
+        keys.toCanvas();
         QVERIFY(keys.run());
         QTemporaryDir folder;
         const QString path = folder.filePath(QStringLiteral("first.twb"));
@@ -170,7 +88,7 @@ private Q_SLOTS:
     void mismatches() {
         const Keyboard keys;
         keys.window->load(sourcePath(kMismatch));
-        toCanvas(keys);
+        keys.toCanvas();
         QCOMPARE(keys.errors(), std::size_t(1));
         keys.press(Qt::Key_F8); // shows and selects it
         QCOMPARE(keys.window->document().selection().nodes.size() +
@@ -191,7 +109,7 @@ private Q_SLOTS:
     void transfers() {
         const Keyboard keys;
         keys.window->load(sourcePath("resources/examples/06-a-transfer-in-a-tight-loop.twb"));
-        toCanvas(keys);
+        keys.toCanvas();
         QVERIFY(keys.run());
         keys.press(Qt::Key_1, Qt::AltModifier);
         keys.press(Qt::Key_M, Qt::AltModifier | Qt::ShiftModifier); // the whole ledger, by total time
@@ -231,7 +149,7 @@ private Q_SLOTS:
     void training() {
         const Keyboard keys;
         keys.window->load(sourcePath("resources/examples/11-a-model-learns.twb"));
-        toCanvas(keys);
+        keys.toCanvas();
         keys.press(Qt::Key_9, Qt::AltModifier);
         auto* epochs = find<QWidget>(*keys.window, "epochs");
         QVERIFY(keys.tabTo(*epochs));
@@ -253,7 +171,7 @@ private Q_SLOTS:
     void modules() {
         const Keyboard keys;
         keys.window->load(sourcePath(kMismatch));
-        toCanvas(keys);
+        keys.toCanvas();
         keys.press(Qt::Key_A, Qt::ControlModifier);
         keys.press(Qt::Key_G, Qt::ControlModifier);
         QCOMPARE(keys.graph().frames().size(), std::size_t(1));
@@ -271,7 +189,7 @@ private Q_SLOTS:
     void runsAndBreakpoints() {
         const Keyboard keys;
         keys.window->load(sourcePath(kDigits));
-        toCanvas(keys);
+        keys.toCanvas();
         keys.goTo("relu");
         keys.press(Qt::Key_B); // pause after it
         keys.press(Qt::Key_F5);
@@ -302,7 +220,7 @@ private Q_SLOTS:
         };
         const Keyboard keys;
         keys.window->load(sourcePath(kDigits));
-        toCanvas(keys);
+        keys.toCanvas();
         {
             DialogKeys save(answer);
             keys.press(Qt::Key_O, Qt::ControlModifier | Qt::AltModifier);
@@ -310,7 +228,7 @@ private Q_SLOTS:
         }
         QVERIFY(QFile::exists(path));
         keys.activate();
-        toCanvas(keys);
+        keys.toCanvas();
         DialogKeys open(answer);
         keys.press(Qt::Key_O, Qt::ControlModifier);
         QVERIFY(open.isSeen);
@@ -318,7 +236,7 @@ private Q_SLOTS:
         QVERIFY(!keys.node("relu"));                       // the export computed what is constant
         QVERIFY(keys.window->document().path().isEmpty()); // an unsaved project
         keys.activate();
-        toCanvas(keys);
+        keys.toCanvas();
         QVERIFY(keys.run());
     }
 
@@ -326,7 +244,7 @@ private Q_SLOTS:
     void proposals() {
         const Keyboard keys;
         keys.window->load(sourcePath("resources/examples/06-a-transfer-in-a-tight-loop.twb"));
-        toCanvas(keys);
+        keys.toCanvas();
         const Graph before = keys.graph();
         DialogKeys review([](QDialog& dialog) { QTest::keyClick(&dialog, Qt::Key_Return); });
         keys.press(Qt::Key_M, Qt::ControlModifier | Qt::AltModifier);
@@ -345,7 +263,7 @@ private Q_SLOTS:
     void panels() {
         const Keyboard keys;
         keys.window->load(sourcePath(kDigits));
-        toCanvas(keys);
+        keys.toCanvas();
         QVERIFY(keys.run());
         const QStringList pages = keys.window->bottom().keys();
         for (const auto& [key, page] : {std::pair{Qt::Key_1, "transfers"},
@@ -386,7 +304,7 @@ private Q_SLOTS:
         graph.apply(builder.take());
         const Keyboard keys;
         keys.window->document().setGraph(std::move(graph), {}, {});
-        toCanvas(keys);
+        keys.toCanvas();
         keys.goTo("source");
         QVERIFY(keys.isSelected("source"));
         {
@@ -416,7 +334,7 @@ private Q_SLOTS:
     void connectingSaysWhatIsMissing() {
         const Keyboard keys;
         keys.window->load(sourcePath(kMismatch));
-        toCanvas(keys);
+        keys.toCanvas();
         keys.press(Qt::Key_A, Qt::ControlModifier);
         keys.press(Qt::Key_E, Qt::ControlModifier);
         QVERIFY(!QApplication::activeModalWidget());
@@ -425,13 +343,6 @@ private Q_SLOTS:
         keys.goTo("sum");
         keys.press(Qt::Key_E, Qt::ControlModifier);
         QVERIFY(!QApplication::activeModalWidget());
-    }
-
-private:
-    /// F6 until the canvas has the focus.
-    static void toCanvas(const Keyboard& keys) {
-        for (int i = 0; i < 8 && !keys.window->canvas().hasFocus(); ++i) keys.press(Qt::Key_F6);
-        QVERIFY(keys.window->canvas().hasFocus());
     }
 };
 

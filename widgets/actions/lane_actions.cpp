@@ -56,7 +56,7 @@ LaneId LaneActions::laneAtHand() const {
     return laneAt(m_canvas.scene(), m_canvas.middle());
 }
 
-/// The context menu of a lane's header.
+/// Has the entries of the header's menu.
 void LaneActions::fillLaneMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
     const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
@@ -71,6 +71,21 @@ void LaneActions::fillLaneMenu(QMenu& menu) {
     add(tr("C&ollapse or expand"), QStringLiteral("Ctrl+Alt+Z"), [this] {
         if (const Lane* lane = m_document.graph().find(laneAtHand()))
             m_editor.edit(collapseLane(m_document.graph(), lane->id, !lane->collapsed));
+    });
+    QMenu* devices = menu.addMenu(tr("De&vice of this lane"));
+    connect(devices, &QMenu::aboutToShow, this, [this, devices] {
+        devices->clear();
+        fillDevices(*devices, laneAtHand());
+    });
+    QMenu* hardware = menu.addMenu(tr("&Hardware"));
+    connect(hardware, &QMenu::aboutToShow, this, [this, hardware] {
+        hardware->clear();
+        if (const Lane* lane = m_document.graph().find(laneAtHand())) fillHardware(*hardware, lane->device);
+    });
+    connect(&menu, &QMenu::aboutToShow, this, [this, devices, hardware] {
+        const Lane* lane = m_document.graph().find(laneAtHand());
+        devices->menuAction()->setEnabled(lane);
+        hardware->menuAction()->setEnabled(lane && lane->device.isCuda());
     });
     add(tr("Re&name lane…"), QStringLiteral("Ctrl+Alt+F2"), [this] { rename(laneAtHand()); });
     add(tr("&Remove lane…"), QStringLiteral("Ctrl+Alt+Backspace"), [this] { askAndRemove(laneAtHand()); });
@@ -156,11 +171,9 @@ void LaneActions::askAndRemove(LaneId id) {
     m_editor.edit(removeLane(m_document.graph(), id, target));
 }
 
-void LaneActions::showHeaderMenu(LaneId id, QPoint at) {
+void LaneActions::fillDevices(QMenu& menu, LaneId id) {
     const Lane* lane = m_document.graph().find(id);
     if (!lane) return;
-    QMenu menu(&m_window);
-    const Device device = lane->device;
     const auto setDevice = [this, id](Device wanted) {
         Lane changed = *m_document.graph().find(id);
         changed.device = wanted;
@@ -169,21 +182,29 @@ void LaneActions::showHeaderMenu(LaneId id, QPoint at) {
         builder.change(changed);
         m_editor.edit(builder.take());
     };
-    QMenu* devices = menu.addMenu(tr("Device of this lane"));
     std::vector<Device> offered{Device::cpu()};
     for (int i = 0; i <= nextGpu(m_document.graph()).index; ++i) offered.push_back(Device::cuda(i));
     offered.push_back(Device::automatic());
     for (const Device other : offered) {
         QAction* action =
-            devices->addAction(toQt(other.toString()), this, [setDevice, other] { setDevice(other); });
+            menu.addAction(toQt(other.toString()), this, [setDevice, other] { setDevice(other); });
         action->setCheckable(true);
-        action->setChecked(other == device);
+        action->setChecked(other == lane->device);
     }
-    if (device.isCuda()) {
-        QMenu* behind = menu.addMenu(tr("Hardware for %1").arg(toQt(device.toString())));
-        addDeviceChoices(*behind, m_document, device,
-                         [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); });
-    }
+}
+
+void LaneActions::fillHardware(QMenu& menu, Device device) {
+    addDeviceChoices(menu, m_document, device,
+                     [this](const DeviceChoice& choice) { Q_EMIT deviceChosen(choice); });
+}
+
+void LaneActions::showHeaderMenu(LaneId id, QPoint at) {
+    const Lane* lane = m_document.graph().find(id);
+    if (!lane) return;
+    QMenu menu(&m_window);
+    fillDevices(*menu.addMenu(tr("Device of this lane")), id);
+    if (lane->device.isCuda())
+        fillHardware(*menu.addMenu(tr("Hardware for %1").arg(toQt(lane->device.toString()))), lane->device);
     menu.addAction(lane->collapsed ? tr("Expand lane") : tr("Collapse lane"), this,
                    [this, id, collapsed = lane->collapsed] {
                        m_editor.edit(collapseLane(m_document.graph(), id, !collapsed));

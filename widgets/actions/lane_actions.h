@@ -38,6 +38,8 @@ Q_SIGNALS:
 private:
     LaneId laneAtHand() const;
     void fillSendMenu();
+    void fillDevices(QMenu& menu, LaneId id);
+    void fillHardware(QMenu& menu, Device device);
     void rename(LaneId id);
     void askAndRemove(LaneId id);
 

@@ -143,6 +143,10 @@ void LedgerView::keyPressEvent(QKeyEvent* event) {
         return;
     }
     const int before = currentRow();
+    const bool isReturn = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (isReturn && before >= 0)
+        if (const auto& source = m_model.rows()[std::size_t(before)].source)
+            return openSource(*source, window());
     QTableView::keyPressEvent(event);
     if (currentRow() >= 0 && currentRow() != before) Q_EMIT rowChosen(currentRow());
 }
