@@ -78,7 +78,7 @@ struct Frame {
     std::string title;
     FrameId parent = FrameId::none;
     NodeId owner = NodeId::none;
-    std::string body{}; ///< the name of the body: "then_branch"
+    std::string body{}; ///< of an owner: "then_branch"; without one, the module op: module_op.h
     FrameColor color = FrameColor::none;
     bool collapsed = false; ///< drawn as one card with the ports of its outer edges
     /// Not part of the iteration: its nodes, and those of frames inside it, run once, before the first
