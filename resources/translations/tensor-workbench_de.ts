@@ -2041,6 +2041,10 @@
         <source>High contrast</source>
         <translation>Hoher Kontrast</translation>
     </message>
+    <message>
+        <source>Plug-ins</source>
+        <translation>Plug-ins</translation>
+    </message>
 </context>
 <context>
     <name>SourceEditor</name>
@@ -3486,6 +3490,14 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Remove lane…</source>
         <translation>Spur entfernen&#xa0;…</translation>
+    </message>
+    <message>
+        <source>De&amp;vice of this lane</source>
+        <translation>&amp;Gerät dieser Spur</translation>
+    </message>
+    <message>
+        <source>&amp;Hardware</source>
+        <translation>&amp;Hardware</translation>
     </message>
 </context>
 <context>
@@ -6634,6 +6646,29 @@ Update / Gewicht %6</translation>
     <message>
         <source>Most expensive &amp;transfers first</source>
         <translation>&amp;Teuerste Transfers zuerst</translation>
+    </message>
+</context>
+<context>
+    <name>twb::TrustTable</name>
+    <message>
+        <source>&amp;Forget the answer</source>
+        <translation>Antwort &amp;vergessen</translation>
+    </message>
+    <message>
+        <source>Folders of plug-ins</source>
+        <translation>Ordner mit Plug-ins</translation>
+    </message>
+    <message>
+        <source>folder of plug-ins</source>
+        <translation>Ordner mit Plug-ins</translation>
+    </message>
+    <message>
+        <source>Asks again when a project of this folder is opened.</source>
+        <translation>Fragt erneut, wenn ein Projekt dieses Ordners geöffnet wird.</translation>
+    </message>
+    <message>
+        <source>A project can bring plug-ins in the folder ops beside it. The plug-ins of ticked folders are used. A plug-in that is in use stays so until the program ends.</source>
+        <translation>Ein Projekt kann Plug-ins im Ordner ops neben seiner Datei mitbringen. Die Plug-ins angekreuzter Ordner werden verwendet. Ein Plug-in, das verwendet wird, bleibt bis zum Ende des Programms in Verwendung.</translation>
     </message>
 </context>
 <context>
