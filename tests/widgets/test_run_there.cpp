@@ -276,7 +276,7 @@ private Q_SLOTS:
         m_host->cutBesideRuns();
         QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30'000);
         QCOMPARE(box.text(), QStringLiteral("Connection to there lost"));
-        QVERIFY2(box.detail().contains(QStringLiteral("run the same graph on there again")),
+        QVERIFY2(box.detail().contains(QStringLiteral("run the unchanged project there")),
                  qPrintable(box.detail()));
         QVERIFY(!window->runs().isRunning());
         QCOMPARE(window->runs().result()->status, RunStatus::failed);
@@ -350,7 +350,7 @@ private Q_SLOTS:
         presser.start(5);
         QVERIFY(window->close());
         presser.stop();
-        QVERIFY2(detail.contains(QStringLiteral("run the same graph on there again")), qPrintable(detail));
+        QVERIFY2(detail.contains(QStringLiteral("run the unchanged project there")), qPrintable(detail));
         QVERIFY(!window->runs().isRunning());
         QCOMPARE(window->runs().sentence(), QStringLiteral("Run 1 continues on there"));
         QCOMPARE(m_host->runs().size(), 1);
