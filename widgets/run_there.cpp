@@ -40,9 +40,8 @@ std::shared_ptr<const QTemporaryDir> snapshotOf(const Document& document, std::s
     saveProject(document.graph(), file);
     for (const GraphFile& named : filesNamedBy(document.graph())) {
         const fs::path path = fs::path(splitTensorPath(named.path).file).lexically_normal();
-        if (named.isWritten || path.is_absolute() || *path.begin() == "..")
-            continue;            // refused when it starts
-        std::error_code ignored; // a missing file is reported when it is copied
+        if (path.is_absolute() || *path.begin() == "..") continue; // refused when it starts
+        std::error_code ignored; // a missing file is reported when it is copied, or is yet to be written
         fs::create_directories((to / path).parent_path(), ignored);
         fs::create_symlink(fs::path(document.folder().toStdString()) / path, to / path, ignored);
     }

@@ -171,17 +171,18 @@ private:
         if (m_files.written.empty()) return;
         std::string list;
         for (const std::string& file : m_files.written) list += shellWord(file) + " ";
-        // A run that has failed may not have written all.
-        const std::string found = m_machine.run(fmt::format(
-            "cd {} && for f in {}; do [ -e \"$f\" ] && echo \"$f\"; done", shellWord(there("")), list));
+        // A run that has failed may not have written all. Files that were only copied there stay there.
+        const std::string found = m_machine.run(
+            fmt::format("cd {} && find {} -newer ../pid -print 2>/dev/null", shellWord(there("")), list));
         std::istringstream lines(found);
         for (std::string file; std::getline(lines, file);) {
+            if (!m_files.written.contains(file)) continue; // the other machine names no other file here
             const fs::path to = m_results / file;
             std::error_code ignored; // said by the copy
             fs::create_directories(to.parent_path(), ignored);
             std::vector<std::string> arguments = scp();
             if (m_hasRsync)
-                arguments = {"rsync", "-a", "-e", fmt::format("{}", fmt::join(m_machine.ssh(), " "))};
+                arguments = {"rsync", "-aL", "-e", fmt::format("{}", fmt::join(m_machine.ssh(), " "))};
             arguments.push_back(m_machine.host() + ":" + there("") + "/" + file);
             arguments.push_back(to.string());
             check(arguments, {}, Patience::toTheEnd);
