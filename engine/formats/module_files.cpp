@@ -130,6 +130,18 @@ private:
     std::string m_origin;
 };
 
+/// Null if the text is not JSON, or if it is nested too deeply: copies of JSON recurse.
+Json parseShallow(std::string_view text) {
+    constexpr int deepest = 128; // a fragment may have 64 levels
+    bool isDeep = false;
+    const auto look = [&](int depth, Json::parse_event_t, Json&) {
+        isDeep = isDeep || depth > deepest;
+        return depth <= deepest;
+    };
+    Json json = Json::parse(text, look, false);
+    return isDeep ? Json() : json;
+}
+
 /// The name that the window gives to a file: "%2F" for a slash.
 std::string nameOf(const fs::path& file) {
     const std::string stem = file.stem().string();
@@ -206,7 +218,7 @@ std::string toModuleText(const ModuleOp& op) {
 ModuleOp parseModuleOp(std::string_view text, const std::string& origin, const std::string& name) {
     ModuleOp op;
     op.name = name;
-    const Json json = Json::parse(text, nullptr, false);
+    const Json json = parseShallow(text);
     if (!json.is_object() || json.value("format", Json()) != kModuleFormat) {
         op.fragment = parseFragment(text);
         portsFromEdges(op);

@@ -320,7 +320,10 @@ std::int64_t wholeFrom(const Json& json, std::string_view what, std::int64_t lea
     if (!fits || number < least || number > most)
         throw Error(ErrorCode::badFile,
                     fmt::format("{} is {}, which is no whole number from {} to {}", what,
-                                json.dump(-1, ' ', true, Json::error_handler_t::replace), least, most));
+                                json.is_structured()
+                                    ? json.type_name()
+                                    : json.dump(-1, ' ', true, Json::error_handler_t::replace),
+                                least, most));
     return number;
 }
 

@@ -210,6 +210,9 @@ private Q_SLOTS:
         QVERIFY(told("[[1, \"alpha\"]]", "[]").contains(QLatin1String("attributes[0].sets")));
         QVERIFY(told("\"op\": \"Mul\"", "\"op\": 5").contains(QLatin1String("m.twbmodule")));
         QVERIFY(refusal([] { parseModuleOp("{", "m.twbmodule", "m"); }).size() > 10);
+        const std::string deep = R"({"format":"tensor-workbench-module","version":1,"fragment":)" +
+                                 std::string(200'000, '[') + std::string(200'000, ']') + "}";
+        QVERIFY(refusal([&] { parseModuleOp(deep, "m.twbmodule", "m"); }).size() > 10);
     }
 
     void namesAreUnique() {

@@ -141,6 +141,9 @@ private Q_SLOTS:
         plan["steps"][0]["stream"] = 99;
         const nlohmann::json header{
             {"format", "tensor-workbench-run"}, {"version", 1}, {"iterations", 1}, {"plan", plan}};
+        QByteArray nested = R"({"format":"tensor-workbench-run","version":1,"plan":{},"iterations":)";
+        nested += QByteArray(200'000, '[') + QByteArray(200'000, ']') + '}';
+        QTest::newRow("deep lists in place of a number") << nested;
         QTest::newRow("a stream that is not there") << QByteArray::fromStdString(header.dump());
     }
     void whatIsNoRunIsRefused() {

@@ -140,6 +140,14 @@ private:
 
     /// The nodes without the Inputs and Probes of the model around them.
     void takeContents(ModuleOp& op, const Graph& graph) {
+        const auto count = [&](std::string_view name) {
+            return std::ranges::count(graph.nodes(), name, &Node::op);
+        };
+        if (count("Probe") != m_function.output_size() || count("Input") > m_function.input_size())
+            throw Error(ErrorCode::unsupported,
+                        fmt::format("the function {} has a node with the op Probe or Input, which ONNX does "
+                                    "not have",
+                                    m_function.name()));
         std::set<NodeId> outside;
         std::set<NodeId> passed; // inputs that several nodes read: an Identity gives them one port
         for (const Node& node : graph.nodes()) {

@@ -396,6 +396,7 @@ void Import::layOut() {
 
 /// The frame around the nodes of a function's call names the function.
 void Import::nameCalls() {
+    if (m_calls.empty()) return;
     Graph& graph = m_out.graph;
     std::map<FrameId, std::size_t> cards; // inside each frame
     std::map<std::string, std::vector<const Node*>> nodes;
@@ -420,7 +421,10 @@ void Import::nameCalls() {
         while (frame && !holds(*frame)) frame = graph.find(frame->parent);
         if (!frame || frame->owner != NodeId::none || cards[frame->id] != inside.size()) continue;
         const std::string& function = m_calls.at(prefix);
-        const auto opset = m_opsets.find(function.substr(0, function.rfind('.')));
+        auto opset = m_opsets.end(); // of its domain; both names may have dots
+        for (std::size_t dot = function.rfind('.'); dot != std::string::npos && opset == m_opsets.end();
+             dot = dot == 0 ? std::string::npos : function.rfind('.', dot - 1))
+            opset = m_opsets.find(function.substr(0, dot));
         Frame named = *frame;
         named.body = toString(
             ModuleRef{function, opset == m_opsets.end() ? 1 : std::max<std::int64_t>(1, opset->second)});
