@@ -183,7 +183,7 @@ template <class T> struct RecurrentBack {
     /// All gates but, if the reset comes first, r.
     TWB_HOST_DEVICE void gru(std::int64_t i) const {
         if (end(i, 3)) {
-            if (p.linearBeforeReset) inner[i] = T{0};
+            inner[i] = T{0}; // the products over all steps read it
             return;
         }
         const std::int64_t z = at(i, 0, 3);

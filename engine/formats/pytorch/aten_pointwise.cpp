@@ -83,7 +83,9 @@ Value floorDivided(Mapping& m, const Value& a, const Value& b) {
     const Value zero = m.constant(0, dtype);
     const Value rest = m.make("Mod", {a, b}, {{"fmod", true}}); // with the sign of a
     const Value quotient = m.make("Round", {m.div(m.sub(a, rest), b)});
-    const Value isAbove = m.make("Less", {m.mul(rest, b), zero}); // rounded towards zero from below
+    const Value hasOtherSign = m.make("Xor", {m.make("Less", {rest, zero}), m.make("Less", {b, zero})});
+    const Value isWhole = m.make("Equal", {rest, zero});
+    const Value isAbove = m.make("And", {hasOtherSign, m.make("Not", {isWhole})}); // towards zero
     const Value floored = m.sub(quotient, m.cast(isAbove, dtype));
     return m.make("Where", {m.make("Equal", {b, zero}), m.div(a, b), floored});
 }
