@@ -156,6 +156,7 @@ bool mayHoldReports(const fs::path& folder) {
     bool isEmpty = true;
     for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
          entry.increment(failed)) {
+        if (entry->path().filename() == "traces") continue; // made before the first report
         isEmpty = false;
         if (entry->path().filename() == ".claims")
             return true; // of a batch on several ranks that has just begun

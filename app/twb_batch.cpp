@@ -147,7 +147,6 @@ public:
     }
 
     ExitCode run() {
-        if (m_options.trace) makeFolderOfTraces();
         std::vector<std::string> keyed = m_common;
         keyed.emplace_back(TWB_VERSION);
         for (std::string& option : pluginOptions()) keyed.push_back(std::move(option));
@@ -155,6 +154,7 @@ public:
         std::vector<BatchMember> members = planBatch(collectGraphs(m_options.graphs), m_axes, keyed);
         if (members.empty())
             throw Error(ErrorCode::io, "no .twb file found; name a project, or a folder that contains one");
+        if (m_options.trace) makeFolderOfTraces();
         m_rows.resize(members.size());
         if (m_claims) return runWithOthers(members);
         for (std::size_t i = 0; i < members.size(); ++i) {
@@ -202,6 +202,8 @@ private:
     fs::path log(const BatchMember& member) const { return m_folder.path() / (member.name + ".log"); }
 
     void start(std::size_t index, const BatchMember& member) {
+        std::error_code ignored;
+        fs::remove(traceFile(member), ignored); // of an earlier run
         std::vector<std::string> arguments{m_program};
         for (std::string& option : pluginOptions()) arguments.push_back(std::move(option));
         for (const char* argument : {"run", "--quiet", "--report"}) arguments.emplace_back(argument);

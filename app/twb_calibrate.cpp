@@ -19,6 +19,7 @@
 
 #include <ctime>
 #include <memory>
+#include <sstream>
 
 namespace twb {
 namespace {
@@ -111,7 +112,8 @@ ExitCode calibrateThere(const CalibrateOptions& options) {
                                  remoteHost(options.on)));
     RemoteWatch watch;
     const RemoteCalibration measured = calibrateRemotely(options.on, {}, options.device, true, watch);
-    printResult(measured.table);
+    std::istringstream lines(measured.table); // of the other machine
+    for (std::string line; std::getline(lines, line);) printResult(printable(line) + '\n');
     write(options, measured.profile);
     printMessage("measured on " + measured.host);
     return ExitCode::fine;

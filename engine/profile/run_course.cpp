@@ -82,7 +82,9 @@ std::vector<TensorFlow> flowsOf(const Plan& plan, std::span<const StepRecord> re
     for (std::uint32_t at = 0; at < records.size(); ++at) {
         const StepRecord& record = records[at];
         for (const std::uint32_t transfer : transfersInto[record.step]) {
-            if (plan.steps[transfer].setup && record.iteration > 0) continue;
+            if (plan.steps[transfer].setup && latest[transfer] != kNone &&
+                record.iteration > records[latest[transfer]].iteration)
+                continue;
             const std::vector<std::uint32_t>& moved = plan.steps[transfer].inputs;
             const std::uint32_t maker =
                 moved.empty() || moved.front() == kNone ? kNone : makerOf[moved.front()];

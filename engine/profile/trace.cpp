@@ -271,9 +271,9 @@ std::string TraceRecorder::events(int rank, int ranks, std::int64_t shiftNs) con
         writeSlices(events, part, tracks);
         writeArrows(events, part, tracks, arrow);
         for (const MemorySample& sample : liveMemory(part.plan, part.records))
-            events.add(fmt::format(
-                R"({{"name":"live tensors","ph":"C","pid":{},"tid":0,"ts":{},"args":{{"bytes":{}}}}})",
-                tracks.pids.at(sample.device), tracks.us(sample.ns), sample.bytes));
+            events.add(fmt::format(R"({{"name":{},"ph":"C","pid":{},"tid":0,"ts":{},"args":{{"bytes":{}}}}})",
+                                   quoted(part.index == 0 ? "live tensors" : "live tensors, " + part.name),
+                                   tracks.pids.at(sample.device), tracks.us(sample.ns), sample.bytes));
     }
     return std::move(out).str();
 }
@@ -323,7 +323,7 @@ void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t 
     out << fmt::format(",\n"
                        R"({{"name":"{}","ph":"M","pid":1,"tid":0,"args":{{"ranks":{}}}}})",
                        kRanksEvent, quoted(toJson(ranks).dump()));
-    writeEnd(out, hasVirtualClock(),
+    writeEnd(out, isVirtual,
              static_cast<std::uint64_t>(std::accumulate(left.begin(), left.end(), std::int64_t{0})));
 }
 
