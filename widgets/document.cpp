@@ -104,7 +104,7 @@ Delta Document::remadeBackward(const Delta& delta) const {
 void Document::applyNow(const Delta& delta) {
     ++m_revision;
     const std::vector<Device> before = m_devices.devices();
-    if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, m_choices);
+    if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, usableChoices());
     std::optional<Revised> revised = reanalyze(m_analysis, m_graph, delta, m_devices, m_files.get());
     if (revised) forgetFindings();
     m_revised = std::move(revised).value_or(Revised());
@@ -156,7 +156,7 @@ void Document::open(const QString& path) {
 
 void Document::setGraph(Graph graph, const QString& path, const QString& folder) {
     // Everything that may fail precedes the first change of a member.
-    DeviceMap devices = makeDevices(graph, m_choices);
+    DeviceMap devices = makeDevices(graph, usableChoices());
     std::shared_ptr<const TensorFiles> files = makeProjectFiles(toPath(folder));
     Analysis analysis = analyze(graph, devices, graph.info().policy, files.get());
 
@@ -234,6 +234,20 @@ void Document::checkTarget(const QString& path, FileClaims::Content content) con
 
 void Document::clear(Policy policy) { setGraph(emptyGraph(policy), {}, QDir::currentPath()); }
 
+/// Without those whose profile was in a file that can no longer be read.
+std::vector<DeviceChoice> Document::usableChoices() const {
+    std::vector<DeviceChoice> out;
+    for (const DeviceChoice& choice : m_choices) {
+        try {
+            if (choice.profile.ends_with(".json")) readProfile(choice.profile);
+            out.push_back(choice);
+        } catch (const Error&) {
+            // The device is that of a graph without a choice.
+        }
+    }
+    return out;
+}
+
 DeviceMap Document::makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const {
     return makeDeviceMap(graph, choices, *m_profiles, false, m_standIn);
 }
@@ -241,7 +255,7 @@ DeviceMap Document::makeDevices(const Graph& graph, const std::vector<DeviceChoi
 void Document::setStandIn(const std::string& profile) {
     if (profile == m_standIn) return;
     m_standIn = m_profiles->at(profile).id;
-    setDeviceChoices(m_choices);
+    setDeviceChoices(usableChoices());
 }
 
 void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {

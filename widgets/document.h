@@ -117,6 +117,7 @@ Q_SIGNALS:
 
 private:
     friend class DeltaCommand;
+    std::vector<DeviceChoice> usableChoices() const;
     DeviceMap makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const;
     void applyNow(const Delta& delta);
     Delta remadeBackward(const Delta& delta) const;

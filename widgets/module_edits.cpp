@@ -185,8 +185,11 @@ void takeInputs(ModuleOp& op, const Graph& graph, const std::set<NodeId>& inside
     }
     const auto isSeveral = [&](PortRef source) { return readers[source].size() > 1; };
     const auto several = std::ranges::count_if(sources, isSeveral);
-    if (several > 0)
+    if (several > 0) {
         for (Node& node : op.fragment.nodes) node.position.x += kInputWidth;
+        for (auto& route : op.fragment.routes)
+            for (Dot& dot : route.dots) dot.position.x += kInputWidth;
+    }
     std::uint64_t next = value(*inside.rbegin());
     double y = 0;
     for (const PortRef source : sources) {
@@ -237,15 +240,23 @@ ModuleOp moduleOpOf(const Graph& graph, FrameId module, const ModuleOp* before) 
     const std::vector<NodeId> nodes = nodesOfModule(graph, module);
     if (nodes.empty()) return op;
     takeInputs(op, graph, {nodes.begin(), nodes.end()}, module);
-    const std::vector<NodeId> made = before ? nodesMadeFrom(graph, module, *before) : std::vector<NodeId>();
-    if (made.empty()) return op;
+    if (!before) return op;
     op.doc = before->doc;
-    op.attributes = before->attributes;
-    for (ModuleOp::Attribute& attribute : op.attributes)
-        for (ModuleOp::Setting& setting : attribute.sets) {
-            const auto at = std::ranges::find(before->fragment.nodes, setting.node, &Node::id);
-            setting.node = made[std::size_t(at - before->fragment.nodes.begin())];
-        }
+    // By their order or, if nodes were added or removed, by their ops.
+    const std::vector<NodeId> made = nodesMadeFrom(graph, module, *before);
+    const auto now = [&](NodeId id) {
+        const auto at = std::ranges::find(before->fragment.nodes, id, &Node::id);
+        if (at == before->fragment.nodes.end()) return NodeId::none;
+        if (!made.empty()) return made[std::size_t(at - before->fragment.nodes.begin())];
+        const auto isAlike = [&](NodeId node) { return graph.find(node)->op == at->op; };
+        const auto alike = std::ranges::find_if(nodes, isAlike);
+        return std::ranges::count_if(nodes, isAlike) == 1 ? *alike : NodeId::none;
+    };
+    for (ModuleOp::Attribute attribute : before->attributes) {
+        for (ModuleOp::Setting& setting : attribute.sets) setting.node = now(setting.node);
+        std::erase_if(attribute.sets, [](const auto& setting) { return setting.node == NodeId::none; });
+        if (!attribute.sets.empty()) op.attributes.push_back(std::move(attribute));
+    }
     return op;
 }
 

@@ -30,6 +30,11 @@ void NoticeBar::tell(const QString& sentence, std::vector<Answer> answers) {
     if (!m_question) refresh();
 }
 
+void NoticeBar::endQuestion() {
+    m_question.reset();
+    refresh();
+}
+
 void NoticeBar::endRemark() {
     m_remark.reset();
     if (!m_question) refresh();

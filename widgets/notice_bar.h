@@ -29,6 +29,7 @@ public:
     void ask(const QString& sentence, std::vector<Answer> answers);
     /// Replaces the current remark.
     void tell(const QString& sentence, std::vector<Answer> answers);
+    void endQuestion();
     void endRemark();
     /// Ends the question and the remark.
     void clear();

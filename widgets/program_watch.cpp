@@ -77,7 +77,7 @@ void ProgramWatch::start(const WatchableProgram& program) {
 }
 
 void ProgramWatch::readSocket() {
-    if (!isActive()) return;
+    if (!isActive() || (m_mayChange && !m_mayChange())) return;
     const bool hasClosed = m_socket.state() == QLocalSocket::UnconnectedState;
     const QByteArray received = m_socket.readAll();
     if (received.isEmpty() && !hasClosed) return;
@@ -110,7 +110,7 @@ void ProgramWatch::readSocket() {
 /// all records.
 void ProgramWatch::show() {
     if (!m_isShown) {
-        if (m_runs.isRunning() || m_document.revision() != m_revision)
+        if (m_runs.isRunning() || m_document.revision() != m_revision || (m_mayReplace && !m_mayReplace()))
             throw Error(ErrorCode::invalidArgument,
                         tr("The graph was edited, or a run was started, before %1 answered. Choose Watch a "
                            "process again.")

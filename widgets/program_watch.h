@@ -7,6 +7,8 @@
 #include <QObject>
 #include <QTimer>
 
+#include <functional>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -36,6 +38,12 @@ class ProgramWatch : public QObject {
 
 public:
     ProgramWatch(Document& document, RunController& runs, QObject* parent = nullptr);
+    /// `mayChange`: whether the document may change now, else the program waits. `mayReplace`: whether
+    /// nothing would be lost with the document.
+    void setConditions(std::function<bool()> mayChange, std::function<bool()> mayReplace) {
+        m_mayChange = std::move(mayChange);
+        m_mayReplace = std::move(mayReplace);
+    }
 
     /// Replaces the document's graph by the program's, once it answers; if the graph was edited or a run was
     /// started before that, failed(). Ends an earlier watch.
@@ -63,6 +71,8 @@ private:
     QByteArray m_rest; ///< an incomplete line
     std::optional<WatchedProgram> m_program;
     bool m_isShown = false;
+    std::function<bool()> m_mayChange;
+    std::function<bool()> m_mayReplace;
     std::uint64_t m_revision = 0; ///< of the document when the watch began
 };
 

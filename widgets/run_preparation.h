@@ -34,9 +34,9 @@ struct PreparedRun {
     /// The tensors that the graph updates in place. To repeat the last iteration, `again` needs their values
     /// from before that iteration.
     std::vector<PortRef> updated;
-    bool copiesUpdated = false;    ///< whether these tensors together fit into kKeptBytes and are copied
+    bool copiesUpdated = false;       ///< whether these tensors together fit into kKeptBytes and are copied
     std::vector<RunInputFile> inputs; ///< before the run, so that a change during the run shows
-    std::string error;             ///< the reason why `plan` is null
+    std::string error;                ///< the reason why `plan` is null
 };
 
 /// The limit on tensors that a run keeps for the inspector, in total bytes.

@@ -133,7 +133,7 @@ private Q_SLOTS:
         ButtonAnswer restore(QStringLiteral("Restore"));
         ButtonAnswer use(QStringLiteral("Use")); // waits for a box with this button
         QVERIFY(window->guard(recovery));
-        QVERIFY2(use.text.contains(QLatin1String("clipped.twb has a plug-in")), qPrintable(use.text));
+        QVERIFY2(use.text.contains(QLatin1String("clipped.twb contains a plug-in")), qPrintable(use.text));
         QVERIFY(findOp("Softclup"));
         QVERIFY(!window->document().analysis().hasErrors());
         QCOMPARE(trustIn(opsBeside(path.toStdString())), Trust::trusted);

@@ -307,10 +307,16 @@ bool FileActions::mayEndRun() {
 
 /// Asks about a training run in progress, and about trained weights that were not exported. Both end with the
 /// graph.
+bool FileActions::hasTraining() const { return isTraining() || m_training.hasUnsavedParameters(); }
+
+bool FileActions::isTraining() const {
+    return m_training.state() == TrainingRun::State::running ||
+           m_training.state() == TrainingRun::State::paused;
+}
+
 bool FileActions::mayEndTraining() {
-    const bool isActive =
-        m_training.state() == TrainingRun::State::running || m_training.state() == TrainingRun::State::paused;
-    if (!isActive && !m_training.hasUnsavedParameters()) return true;
+    if (!hasTraining()) return true;
+    const bool isActive = isTraining();
     const QString number = QString::number(m_training.course().number);
     QMessageBox box(QMessageBox::NoIcon, isActive ? tr("Training in progress") : tr("Trained weights"),
                     isActive ? tr("Stop training run %1?").arg(number)
@@ -425,11 +431,15 @@ bool FileActions::saveImport(const QString& path) {
 bool FileActions::copyTensors(const QList<std::pair<QString, QString>>& files) {
     QString failed;
     workWaiting(tr("Copying tensors…"), &m_window, [&] {
-        for (const auto& [source, target] : files)
+        QStringList copied;
+        for (const auto& [source, target] : files) {
             if (!QDir().mkpath(QFileInfo(target).absolutePath()) || !QFile::copy(source, target)) {
                 failed = target;
+                for (const QString& other : copied) QFile::remove(other);
                 return;
             }
+            copied << target;
+        }
     });
     if (failed.isEmpty()) return true;
     m_editor.showError(tr("Cannot copy a tensor file"),

@@ -46,6 +46,8 @@ public:
     /// Asks about a run in progress, and stops it, and about a training run and its weights. False if the
     /// user cancelled.
     bool mayEndRun();
+    /// Whether a training run is active, or has weights that were not exported.
+    bool hasTraining() const;
     /// `mayReplace` is asked before a save replaces the document's file; false ends the save.
     void setReplaceQuestion(std::function<bool()> mayReplace) { m_mayReplace = std::move(mayReplace); }
     /// Before a project is read: asks whether the plug-ins beside it are used, until the user answers Use or
@@ -63,6 +65,7 @@ private:
     std::optional<OpenedFile> readFile(const QString& path);
     void showFile(OpenedFile file);
     bool mayDiscard();
+    bool isTraining() const;
     bool mayEndTraining();
     bool saveAs();
     bool saveTo(const QString& path, const Delta& rename = {});

@@ -37,8 +37,9 @@ FileSafety::FileSafety(Document& document, CanvasWidget& canvas, FileActions& fi
     connect(m_watch.get(), &FileWatch::removed, this, &FileSafety::fileRemoved);
     connect(&m_document, &Document::pathChanged, this, [this] { // the notices referred to another state
         m_isChangedOnDisk = false;
-        m_notice.clear();
+        m_notice.endQuestion();
     });
+    connect(&m_document, &Document::reset, &m_notice, &NoticeBar::clear);
     m_files.setReplaceQuestion([this] { return mayReplace(); });
     const QUndoStack& edits = m_document.undoStack();
     connect(&edits, &QUndoStack::indexChanged, this, [&edits](int index) {
@@ -167,12 +168,13 @@ void FileSafety::fileRemoved() {
 
 void FileSafety::reload() {
     if (!m_files.mayEndRun()) return fileChanged(); // the question stays open
-    m_editor.attempt(tr("The file cannot be read"), [this] {
+    const bool isRead = m_editor.attempt(tr("The file cannot be read"), [this] {
         const CanvasNavigator::Spot spot = m_canvas.navigator().spot();
         m_document.open(m_document.path());
         m_canvas.navigator().show(spot);
         m_log.add(Severity::note, tr("Reloaded %1").arg(m_document.path()));
     });
+    if (!isRead) fileChanged();
 }
 
 void FileSafety::compareWithFile() {

@@ -2,6 +2,7 @@
 
 #include "widgets/actions/file_actions.h"
 #include "widgets/actions/menu_action.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/message_box.h"
 #include "widgets/watch_dialog.h"
@@ -11,6 +12,8 @@ namespace twb {
 WatchActions::WatchActions(Document& document, RunController& runs, FileActions& files, CanvasWidget& canvas,
                            QWidget& window)
     : m_files(files), m_window(window), m_watch(document, runs) {
+    // A worker may read the document; a training run may have begun since the question.
+    m_watch.setConditions([this] { return !isBusy(m_window); }, [this] { return !m_files.hasTraining(); });
     connect(&m_watch, &ProgramWatch::grown, &canvas, [&canvas] {
         if (canvas.navigator().isFitted()) canvas.navigator().zoomToFit();
     });

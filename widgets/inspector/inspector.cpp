@@ -224,6 +224,8 @@ void Inspector::openHelp() {
 void Inspector::refresh() {
     const Node* node = onlyNode();
     const Selection& selection = m_document.selection();
+    // An editor that is hidden gives up the focus, and would then set the attribute of a graph that is gone.
+    if (selection.nodes.empty()) dropEditors();
     m_name->setVisible(node != nullptr);
     m_title->setVisible(node == nullptr);
     m_op->setVisible(node != nullptr);
@@ -302,9 +304,10 @@ QString Inspector::placeholderText(const Node& node) const {
 
 void Inspector::showNode(const Node& node) {
     const Op* op = findOp(node.op);
-    if (!m_name->hasFocus() || m_builtFor != std::set{node.id}) {
+    if (!m_name->hasFocus() || m_builtFor != std::set{node.id} || m_shownName != node.name) {
         m_name->setText(toQt(node.name));
         m_name->setCursorPosition(0);
+        m_shownName = node.name;
     }
     m_op->setText(toQt(node.op));
     const NodeFacts* facts = m_document.analysis().find(node.id);

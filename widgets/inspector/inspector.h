@@ -98,7 +98,8 @@ private:
     std::vector<AttributeEditor*> m_editors;
     std::set<NodeId> m_builtFor; ///< the nodes and ops of the current editors
     std::vector<const Op*> m_builtOps;
-    QString m_builtFolder; ///< the document's
+    QString m_builtFolder;                  ///< the document's
+    std::string m_shownName;                ///< of the node, in m_name
     std::optional<ModuleRef> m_builtModule; ///< the editors are those of a module op
     QLabel* m_factsHeading;
     FactRows* m_facts;

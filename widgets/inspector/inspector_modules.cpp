@@ -28,7 +28,14 @@ bool Inspector::showModule() {
     const FrameId module = moduleOf(graph, m_document.selection());
     m_title->setText(toQt(graph.find(module)->title));
     m_doc->setText(tr("%1, version %2. %3").arg(toQt(op->name)).arg(op->version).arg(toQt(op->doc)));
-    if (m_builtFor != selected || m_builtModule != op->ref() || m_document.folder() != m_builtFolder) {
+    std::vector<std::string> wanted;
+    for (const ModuleOp::Attribute& attribute : op->attributes)
+        if (const auto spec = specOf(*op, attribute)) wanted.push_back(spec->name);
+    // An op that was removed and saved again may have the same version.
+    const bool isSame = std::ranges::equal(m_editors, wanted, {},
+                                           [](const AttributeEditor* editor) { return editor->spec().name; });
+    if (m_builtFor != selected || m_builtModule != op->ref() || m_document.folder() != m_builtFolder ||
+        !isSame) {
         m_builtFor = selected;
         m_builtFolder = m_document.folder();
         buildModule(*op);
