@@ -126,7 +126,8 @@ private Q_SLOTS:
                 const auto got = twb.tensor(stem + QStringLiteral(".out/") + probe + QStringLiteral(".npy"));
                 QCOMPARE(got.size(), wanted.size());
                 for (std::size_t i = 0; i < got.size(); ++i)
-                    QVERIFY2(std::abs(got[i] - wanted[i]) <= 1e-5 + 1e-5 * std::abs(wanted[i]),
+                    // Some Probes show the difference of logits, which are rounded to about 1e-6 of 20.
+                    QVERIFY2(std::abs(got[i] - wanted[i]) <= 3e-5 + 1e-5 * std::abs(wanted[i]),
                              qPrintable(QStringLiteral("%1 of %2: %3, not %4")
                                             .arg(probe, name)
                                             .arg(got[i])

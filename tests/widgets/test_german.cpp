@@ -245,10 +245,8 @@ private Q_SLOTS:
     void noTextIsClippedAt1280By800() {
         const auto window = windowWithRun();
         QVERIFY(window);
-        QStringList faults;
-        for (const QString& page : window->bottom().keys()) {
-            window->bottom().showPage(page);
-            QTest::qWait(50);
+        const auto faultsOn = [&](const QString& page) {
+            QStringList faults;
             for (QWidget* widget : window->findChildren<QWidget*>()) {
                 if (!widget->isVisible()) continue;
                 if (auto* tabs = qobject_cast<QTabBar*>(widget)) {
@@ -276,6 +274,15 @@ private Q_SLOTS:
                                   .arg(widget->width())
                                   .arg(widget->sizeHint().width());
             }
+            return faults;
+        };
+        QStringList faults;
+        for (const QString& page : window->bottom().keys()) {
+            window->bottom().showPage(page);
+            QTest::qWait(50);
+            QStringList clipped; // until the layout has followed
+            (void)QTest::qWaitFor([&] { return (clipped = faultsOn(page)).isEmpty(); }, 3000);
+            faults += clipped;
         }
         faults.removeDuplicates();
         QVERIFY2(faults.isEmpty(), qPrintable(QLatin1Char('\n') + faults.join(QLatin1Char('\n'))));
