@@ -241,7 +241,8 @@ void RunThere::finish() {
         if (shared->error()) std::rethrow_exception(shared->error());
     } catch (const LostConnection&) {
         title = tr("Connection to %1 lost").arg(shared->host);
-        sentence = tr("The run goes on there. To follow it to its end, run the same graph on %1 again.")
+        sentence = tr("The run continues on %1. To see its results, run the unchanged graph there again "
+                      "with the same number of iterations.")
                        .arg(shared->host);
     } catch (const Error& error) {
         sentence = toQt(error.what());

@@ -5407,8 +5407,8 @@ Update / Gewicht %6</translation>
         <translation>Verbindung zu %1 verloren</translation>
     </message>
     <message>
-        <source>The run goes on there. To follow it to its end, run the same graph on %1 again.</source>
-        <translation>Der Lauf geht dort weiter. Um ihn bis zum Ende zu verfolgen, den gleichen Graphen noch einmal auf %1 ausführen.</translation>
+        <source>The run continues on %1. To see its results, run the unchanged graph there again with the same number of iterations.</source>
+        <translation>Der Lauf geht auf %1 weiter. Um seine Ergebnisse zu sehen, den unveränderten Graphen dort noch einmal mit gleich vielen Iterationen ausführen.</translation>
     </message>
     <message>
         <source>Cannot create a temporary folder for the project: %1. Free some disk space, or make the folder writable.</source>

@@ -276,7 +276,7 @@ private Q_SLOTS:
         m_host->cutBesideRuns();
         QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30'000);
         QCOMPARE(box.text(), QStringLiteral("Connection to there lost"));
-        QVERIFY2(box.detail().contains(QStringLiteral("run the unchanged project there")),
+        QVERIFY2(box.detail().contains(QStringLiteral("run the unchanged graph there again")),
                  qPrintable(box.detail()));
         QVERIFY(!window->runs().isRunning());
         QCOMPARE(window->runs().result()->status, RunStatus::failed);
@@ -302,7 +302,8 @@ private Q_SLOTS:
         QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
         QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30'000);
         QCOMPARE(box.text(), QStringLiteral("Connection to there lost"));
-        QVERIFY2(box.detail().contains(QStringLiteral("The run goes on there")), qPrintable(box.detail()));
+        QVERIFY2(box.detail().contains(QStringLiteral("The run continues on there")),
+                 qPrintable(box.detail()));
         QCOMPARE(m_host->processes().size(), std::size_t(1));
     }
 
