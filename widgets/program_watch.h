@@ -8,7 +8,6 @@
 #include <QTimer>
 
 #include <functional>
-#include <functional>
 #include <optional>
 #include <vector>
 
