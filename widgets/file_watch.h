@@ -17,7 +17,7 @@ class FileWatch : public QObject {
 
 public:
     explicit FileWatch(Document& document, QObject* parent = nullptr);
-    /// Looks at the file now, without waiting for the system's notification.
+    /// Compares the file on disk now, without waiting for a notification of the system.
     void look();
 
 Q_SIGNALS:

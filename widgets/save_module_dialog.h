@@ -20,7 +20,7 @@ public:
     /// `op` without its final name; its attributes are proposed.
     SaveModuleDialog(const ModuleOp& op, const QString& name, QWidget* parent);
 
-    /// After exec() has accepted.
+    /// Valid after exec() has returned QDialog::Accepted.
     ModuleOp op() const;
 
 private:

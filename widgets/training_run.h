@@ -61,7 +61,7 @@ public:
     void stop();
     /// Whether parameters() would be lost: the last run took a step, and they were not written since.
     bool hasUnsavedParameters() const noexcept { return hasParameters() && m_place.steps > 0 && !m_isSaved; }
-    /// Writes the parameters as safetensors. Only if hasParameters(). Throws Error(io).
+    /// Writes the parameters as safetensors. Requires hasParameters(). Throws Error(io).
     void saveParameters(const QString& path);
     /// The trained value of a parameter of the graph, on the host. Nothing while a run is active, or for
     /// other nodes.

@@ -11,7 +11,7 @@
 namespace twb {
 namespace {
 
-/// Between what the script prints; in no text of `twb`.
+/// Separates the parts that the script prints. `twb` never prints it.
 constexpr char kSeparator = '\001';
 
 std::vector<std::string> partsOf(const std::string& said) {

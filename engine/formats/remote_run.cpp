@@ -56,7 +56,7 @@ RunFiles filesOf(const RemoteRun& run, const fs::path& project, const fs::path& 
                             named.isWritten ? "from" : "to",
                             named.isWritten ? "choose a file in the folder" : "move it into the folder"));
         (named.isWritten ? out.written : out.read).insert(file.string());
-        // A tensor is added to an archive, whose other tensors stay.
+        // Save adds a tensor to an archive and keeps its other tensors, so the archive is copied, too.
         std::error_code failed;
         if (named.isWritten && path.isInArchive() && fs::exists(results / file, failed))
             out.read.insert(file.string());

@@ -192,10 +192,10 @@ private:
     NodeProto& addControl(const NodeProto& from, const std::vector<Value>& outputs);
     void resolveLoop(const NodeProto& node);
 
-    /// A Loop over the elements, whose number stays the same.
+    /// A Loop that computes each element of a sequence. The number of elements stays the same.
     void keepLoop(const NodeProto& node, const GraphProto& from, const std::vector<Value>& states);
 
-    /// The body once for each iteration. `problem`: why the Loop cannot stay one.
+    /// Unrolls a Loop: its body once for each iteration. `problem`: why it cannot stay a Loop.
     void unrollLoop(const NodeProto& node, const GraphProto& body, std::vector<Value> states,
                     const std::string& problem);
 

@@ -74,7 +74,7 @@ template <class T> struct PassRows {
     bool keepsSums = false;
 };
 
-/// One pass of the units of all sequences.
+/// Computes one pass, which is a time step, of the hidden units of all sequences.
 template <class T> struct AdvanceUnits {
     RecurrentCell cell;
     RecurrentPass<T> p;
