@@ -1,5 +1,6 @@
 #include "app/batch_summary.h"
 
+#include "app/terminal.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/text_table.h"
@@ -21,10 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-std::string textOf(const Json& json) {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-}
 
 /// A report; nothing if the file is missing or is not a report.
 std::optional<Json> readReport(const fs::path& path) {
@@ -212,7 +209,7 @@ BatchRow takeReport(const fs::path& folder, const fs::path& written, const std::
                        {"exit", row.exitCode},
                        {"message", row.message}};
     if (!job.empty()) report["batch"]["job"] = job;
-    writeFileAtomically(reportPath(folder, row.member), textOf(report));
+    writeFileAtomically(reportPath(folder, row.member), jsonText(report));
     std::error_code ignored;
     fs::remove(written, ignored);
     return row;
@@ -262,7 +259,7 @@ std::string toTable(const std::vector<SweepAxis>& axes, const std::vector<BatchR
 
 void writeSummary(const fs::path& folder, const std::vector<SweepAxis>& axes,
                   const std::vector<BatchRow>& rows) {
-    writeFileAtomically(folder / "summary.json", textOf(toJson(axes, rows)));
+    writeFileAtomically(folder / "summary.json", jsonText(toJson(axes, rows)));
     writeFileAtomically(folder / "summary.csv", toCsv(axes, rows));
 }
 

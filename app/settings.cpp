@@ -156,6 +156,12 @@ Setting parseSetting(std::string_view text) {
             std::string(text.substr(equals + 1))};
 }
 
+std::vector<Setting> parseSettings(const std::vector<std::string>& texts) {
+    std::vector<Setting> out;
+    for (const std::string& text : texts) out.push_back(parseSetting(text));
+    return out;
+}
+
 std::vector<std::string> splitValues(std::string_view text) {
     std::vector<std::string> out{""};
     int depth = 0;

@@ -19,6 +19,7 @@ struct Setting {
 /// A node's name may contain dots: the last dot before the first "=" separates the attribute. Throws
 /// Error(invalidArgument).
 Setting parseSetting(std::string_view text);
+std::vector<Setting> parseSettings(const std::vector<std::string>& texts);
 
 /// "1,2,3" or "[2,3],[4,5]": split at commas outside brackets. At least one value.
 std::vector<std::string> splitValues(std::string_view text);

@@ -30,9 +30,11 @@ void printResult(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) outputFailed();
 }
 
-void printJson(const nlohmann::ordered_json& document) {
-    printResult(document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+std::string jsonText(const nlohmann::ordered_json& document) {
+    return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
+
+void printJson(const nlohmann::ordered_json& document) { printResult(jsonText(document)); }
 
 void finishOutput() {
     if (std::fflush(stdout) != 0) outputFailed();

@@ -13,7 +13,9 @@ namespace twb {
 /// buffered output.
 void printResult(std::string_view text);
 void finishOutput();
-/// Prints an indented JSON document; bytes that are not UTF-8 become U+FFFD.
+/// The text of an indented JSON document, with a newline; bytes that are not UTF-8 become U+FFFD.
+std::string jsonText(const nlohmann::ordered_json& document);
+/// Prints jsonText().
 void printJson(const nlohmann::ordered_json& document);
 /// Prints a message as a line on stderr, after `twb: `, with control characters made visible.
 void printMessage(std::string_view sentence);

@@ -167,10 +167,7 @@ ExitCode quantize(const QuantizeOptions& options) {
                                     : fmt::format(" that a kernel in {} could compute", options.to)));
     output.save(modelOf(options, placed, change.change.delta, held));
     if (!options.report.empty())
-        writeFileAtomically(options.report,
-                            toJson(options, change, samples->count())
-                                    .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                                "\n");
+        writeFileAtomically(options.report, jsonText(toJson(options, change, samples->count())));
     if (options.quiet) return ExitCode::fine;
     printLoss(options, change, samples->count());
     if (!(to == LowPrecision::int8 ? hasByteProducts() : hasBFloat16Products()))

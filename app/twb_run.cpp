@@ -182,8 +182,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     std::vector<NamedFile> outputFiles;
     for (const std::string& text : command.outputs) outputFiles.push_back(parseNamedFile(text, "--output"));
     FileClaims claims = claimsOf(command, inputs, outputFiles);
-    std::vector<Setting> settings;
-    for (const std::string& text : command.sets) settings.push_back(parseSetting(text));
+    const std::vector<Setting> settings = parseSettings(command.sets);
 
     const fs::path folder = fs::absolute(command.file).parent_path();
     Graph graph = loadProject(command.file);
@@ -338,8 +337,7 @@ ExitCode runThere(const RunCommand& command) {
                     "--on cannot be used with --input, --output, --junit, --events or --world");
     FileClaims claims = claimsOf(command, {}, {});
     Graph graph = loadProject(command.file); // loads the plug-ins, too, if they are trusted
-    std::vector<Setting> settings;
-    for (const std::string& text : command.sets) settings.push_back(parseSetting(text));
+    const std::vector<Setting> settings = parseSettings(command.sets);
     applySettings(graph, settings);
     claims.readGraph(graph, fs::absolute(command.file).parent_path());
     requireNoProjectOps(graph, command.file);

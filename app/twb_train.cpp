@@ -210,7 +210,7 @@ Json toJson(const TrainCommand& command, const TrainingRecord& record, const std
 }
 
 void writeReport(const TrainCommand& command, const Json& json) {
-    writeFileAtomically(command.report, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    writeFileAtomically(command.report, jsonText(json));
 }
 
 /// Writes the report of a failed training on several ranks.
@@ -388,8 +388,7 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     FileClaims claims = claimsOf(command);
     const fs::path folder = fs::absolute(command.file).parent_path();
     Graph graph = loadProject(command.file);
-    std::vector<Setting> settings;
-    for (const std::string& text : command.sets) settings.push_back(parseSetting(text));
+    const std::vector<Setting> settings = parseSettings(command.sets);
     applySettings(graph, settings);
     claims.readGraph(graph, folder);
     const Policy policy = command.placement.policyFor(graph);
