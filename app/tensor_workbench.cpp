@@ -49,9 +49,17 @@ bool needsNoDisplay(int argc, char** argv) {
 /// Qt's messages while it looks for a display. Without a display it would call abort().
 void whileStarting(QtMsgType type, const QMessageLogContext&, const QString&) {
     if (type != QtFatalMsg) return;
-    std::fputs(
-        "tensor-workbench: no display found; set DISPLAY or WAYLAND_DISPLAY, or run the graph with twb\n",
-        stderr);
+    const char* display = std::getenv("DISPLAY");
+    if (display != nullptr && *display != '\0')
+        std::fprintf(stderr,
+                     "tensor-workbench: cannot open the display \"%s\"; check DISPLAY, or run the graph with "
+                     "twb\n",
+                     display);
+    else
+        std::fputs(
+            "tensor-workbench: no display found; set DISPLAY or WAYLAND_DISPLAY, or run the graph with "
+            "twb\n",
+            stderr);
     std::_Exit(int(ExitCode::runFailed));
 }
 

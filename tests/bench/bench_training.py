@@ -43,7 +43,7 @@ def digits(folder):
     x = torch.from_numpy(np.load(folder / "train_images.npy"))
     y = torch.from_numpy(np.load(folder / "train_labels.npy"))
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
-    return project(nodes, edges), model, x, y, 32, 2000
+    return project(nodes, edges), model, x, y, 32, 20000
 
 
 def images(folder):

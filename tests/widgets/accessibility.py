@@ -124,8 +124,9 @@ def main():
 
     with tempfile.TemporaryDirectory() as home:
         read, write = os.pipe()
-        display = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1440x900x24", "-nolisten", "tcp"],
-                                   pass_fds=[write], stderr=subprocess.DEVNULL)
+        # With -noreset the display stays up when its first client, the launcher, is gone.
+        display = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1440x900x24", "-nolisten", "tcp",
+                                    "-noreset"], pass_fds=[write])
         os.close(write)
         try:
             with os.fdopen(read) as numbers:

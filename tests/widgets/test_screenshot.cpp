@@ -178,6 +178,13 @@ void TestScreenshot::needsNoDisplay() {
     QVERIFY2(window.error.startsWith(QLatin1String("tensor-workbench: no display found")) &&
                  window.error.count(QLatin1Char('\n')) == 1,
              qPrintable(window.error));
+    qputenv("DISPLAY", ":nowhere");
+    const Outcome named = run({}, {QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("WAYLAND_DISPLAY")});
+    qunsetenv("DISPLAY");
+    QCOMPARE(named.exit, 1);
+    QCOMPARE(named.error,
+             QStringLiteral("tensor-workbench: cannot open the display \":nowhere\"; check DISPLAY, or "
+                            "run the graph with twb\n"));
 }
 
 TWB_GUI_TEST_MAIN(TestScreenshot)
