@@ -9,7 +9,7 @@ cmake --preset dev --log-level=WARNING
 cmake --build build-dev --parallel "$(nproc)"
 
 # Qt needs a private folder for its sockets, which does not exist without a login session.
-if [[ -z "${XDG_RUNTIME_DIR:-}" ]]; then
+if [[ ! -d "${XDG_RUNTIME_DIR:-}" || ! -O "$XDG_RUNTIME_DIR" ]]; then
     XDG_RUNTIME_DIR=$(mktemp -d)
     export XDG_RUNTIME_DIR
     trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT

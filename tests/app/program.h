@@ -14,6 +14,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <csignal>
+
 namespace twb::test {
 
 /// Debian's python3-torch goes with Debian's own interpreter.
@@ -61,6 +63,19 @@ public:
         ended.out = QString::fromUtf8(process.readAllStandardOutput());
         ended.err = QString::fromUtf8(process.readAllStandardError());
         return ended;
+    }
+
+    /// Waits until a process handles Ctrl-C: before, it would end at once.
+    static bool handlesInterrupts(const QProcess& process) {
+        return QTest::qWaitFor(
+            [&] {
+                QFile file(QStringLiteral("/proc/%1/status").arg(process.processId()));
+                if (!file.open(QIODevice::ReadOnly)) return false;
+                const QString text = QString::fromUtf8(file.readAll());
+                const QString mask = text.section(QStringLiteral("SigCgt:"), 1).trimmed().left(16);
+                return (mask.toULongLong(nullptr, 16) >> (SIGINT - 1) & 1) != 0;
+            },
+            60000);
     }
 
     void write(const QString& name, const QByteArray& bytes) const {

@@ -291,9 +291,8 @@ private Q_SLOTS:
         startBatch(process, twb, {"a_long.twb"});
         QTRY_VERIFY_WITH_TIMEOUT(childOf(process) > 0 && twb.exists("out/a_long.log"), 10000);
         ::kill(static_cast<pid_t>(childOf(process)), SIGTERM);
-        QTest::qWait(100);
         ::kill(static_cast<pid_t>(process.processId()), SIGTERM);
-        const Ended ended = Program::wait(process, 15000);
+        const Ended ended = Program::wait(process);
         QCOMPARE(ended.exit, 130);
         QVERIFY(ended.out.contains("0 failed, 1 not run"));
         QVERIFY(!twb.exists("out/a_long.json"));

@@ -155,7 +155,7 @@ private Q_SLOTS:
         process.setWorkingDirectory(QFileInfo(twb.file("net.twb")).path());
         process.start(Program::path(), {"quantize", "net.twb", "-o", "low.twb", "--calibrate", "samples"});
         QVERIFY(process.waitForStarted());
-        QTest::qWait(700); // it measures for two seconds
+        QVERIFY(Program::handlesInterrupts(process));
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         QCOMPARE(Program::wait(process).exit, 130);
         QVERIFY(!twb.exists("low.twb") && !twb.exists("low.safetensors"));

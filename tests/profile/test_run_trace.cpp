@@ -71,7 +71,7 @@ QByteArray traceWith(const std::function<void(json&)>& change) {
 
 /// The report of two ranks. Rank 1 is late for its start-up and, if `isLate`, for the call of the plan.
 RankReport reportOfRanks(bool isLate, bool isModelled) {
-    constexpr auto late = std::chrono::milliseconds(400);
+    constexpr auto late = std::chrono::milliseconds(2000);
     RankReport out;
     const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
         const auto plan = planWithCall();
@@ -256,9 +256,9 @@ private Q_SLOTS:
     }
 
     void waitsAreThoseOfThePlansCalls() {
-        QVERIFY(reportOfRanks(false, false).ranks.at(0).waitNs < 200e6); // not the start-up's 400 ms
+        QVERIFY(reportOfRanks(false, false).ranks.at(0).waitNs < 1e9); // not the start-up's 2 s
         const RankReport report = reportOfRanks(true, false);
-        QVERIFY(report.ranks.at(0).waitNs > 300e6);
+        QVERIFY(report.ranks.at(0).waitNs > 1.5e9);
         QCOMPARE(report.slowest(), 1);
         const json each = toJson(report.ranks);
         QCOMPARE(each[1]["modelled"], false);

@@ -7,8 +7,12 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <csignal>
+#include <functional>
+#include <map>
+#include <set>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <vector>
@@ -26,15 +30,17 @@ public:
     QString folder() const { return file(QStringLiteral("there")); } ///< on the host
     QStringList runs() const { return QDir(folder()).entryList(QDir::Dirs | QDir::NoDotAndDotDot); }
     /// The programs of runs there.
-    std::vector<pid_t> processes() const {
-        std::vector<pid_t> out;
-        for (const QString& pid : QDir(QStringLiteral("/proc")).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
-            if (pid[0].isDigit() &&
-                QFile::symLinkTarget(QStringLiteral("/proc/%1/cwd").arg(pid))
-                    .startsWith(folder() + QLatin1Char('/')) &&
-                QFile::symLinkTarget(QStringLiteral("/proc/%1/exe").arg(pid)).endsWith(QLatin1String("/twb")))
-                out.push_back(pid.toInt());
-        return out;
+    std::set<pid_t> processes() const { return programsIn(QLatin1String("/twb")); }
+    /// The programs that show the output of a run to a connection; that of a lost one stays until it writes.
+    std::set<pid_t> followers() const { return programsIn(QLatin1String("/tail")); }
+    /// Waits until a connection, other than those of before, shows the output of a run.
+    bool isFollowed(const std::set<pid_t>& before = {}) const {
+        return QTest::qWaitFor(
+            [&] {
+                const std::set<pid_t> now = followers();
+                return std::any_of(now.begin(), now.end(), [&](pid_t p) { return !before.contains(p); });
+            },
+            60'000);
     }
     /// Kills the program of each run or, with its shell, its whole session.
     void killRuns(bool withSession) const {
@@ -42,9 +48,12 @@ public:
     }
     /// Cuts the connections while the program of each run is stopped, so that no run ends before the cut.
     void cutBesideRuns() const {
-        const std::vector<pid_t> programs = processes();
+        whileRunsWait([this] { cut(); });
+    }
+    void whileRunsWait(const std::function<void()>& work) const {
+        const std::set<pid_t> programs = processes();
         for (const pid_t pid : programs) ::kill(pid, SIGSTOP);
-        cut();
+        work();
         for (const pid_t pid : programs) ::kill(pid, SIGCONT);
     }
     /// "HOST:PATH" of the folder.
@@ -58,6 +67,42 @@ protected:
     }
 
 private:
+    /// The processes in the folder of a run whose program's file ends like this.
+    std::set<pid_t> programsIn(QLatin1String end) const {
+        std::set<pid_t> out;
+        for (const QString& pid : QDir(QStringLiteral("/proc")).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
+            if (pid[0].isDigit() &&
+                QFile::symLinkTarget(QStringLiteral("/proc/%1/cwd").arg(pid))
+                    .startsWith(folder() + QLatin1Char('/')) &&
+                QFile::symLinkTarget(QStringLiteral("/proc/%1/exe").arg(pid)).endsWith(end))
+                out.insert(pid.toInt());
+        return out;
+    }
+
+    QTemporaryDir m_folder;
+};
+
+/// A program for TWB_REMOTE_PROGRAM: `twb`, but its runs wait for release(), or for the end of this object.
+class HeldProgram {
+public:
+    explicit HeldProgram(const QString& twb) {
+        QFile script(path());
+        if (script.open(QIODevice::WriteOnly))
+            script.write(QStringLiteral("#!/bin/sh\n"
+                                        "[ \"$1\" = run ] && while [ -e %1 ]; do sleep 0.05; done\n"
+                                        "exec %2 \"$@\"\n")
+                             .arg(gate(), twb)
+                             .toUtf8());
+        script.close();
+        QDir().mkpath(gate());
+        script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    }
+    QString path() const { return m_folder.filePath(QStringLiteral("twb.sh")); }
+    void release() const { QDir().rmdir(gate()); }
+
+private:
+    QString gate() const { return m_folder.filePath(QStringLiteral("held")); }
+
     QTemporaryDir m_folder;
 };
 
@@ -82,9 +127,9 @@ public:
               QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
                              "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
                              "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n"
-                             "SetEnv OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n")
+                             "SetEnv %4\n")
                   .arg(port)
-                  .arg(file(QStringLiteral("host")), file(QStringLiteral("user.pub"))));
+                  .arg(file(QStringLiteral("host")), file(QStringLiteral("user.pub")), environment()));
         write(QStringLiteral("ssh_config"),
               QStringLiteral("Host there\n  HostName 127.0.0.1\n  Port %1\n  IdentityFile %2\n"
                              "  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile %3\n"
@@ -92,6 +137,7 @@ public:
                              "Host nobody\n  HostName 127.0.0.1\n  Port 1\n")
                   .arg(port)
                   .arg(file(QStringLiteral("user")), file(QStringLiteral("known"))));
+        m_sshd.setStandardErrorFile(QProcess::nullDevice()); // nobody reads it
         m_sshd.start(sshd, {QStringLiteral("-D"), QStringLiteral("-e"), QStringLiteral("-f"),
                             file(QStringLiteral("sshd_config"))});
         if (!m_sshd.waitForStarted()) return;
@@ -111,18 +157,40 @@ public:
     bool isUp() const { return m_isUp; }
     QString command() const { return QStringLiteral("ssh -F ") + file(QStringLiteral("ssh_config")); }
     void cut() const override { signalConnections(SIGKILL); }
+    /// Of some versions of sshd, a child of its child has the connection.
     void signalConnections(int signal) const {
+        std::multimap<qint64, pid_t> servers; // by parent: the processes of sshd
         for (const QString& pid :
              QDir(QStringLiteral("/proc")).entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
             QFile stat(QStringLiteral("/proc/%1/stat").arg(pid));
             if (!pid[0].isDigit() || !stat.open(QIODevice::ReadOnly)) continue;
-            const QByteArray text = stat.readAll();
+            const QByteArray text = stat.readAll(); // "PID (NAME) STATE PARENT …"
             const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
-            if (fields.value(1).toLongLong() == m_sshd.processId()) ::kill(pid.toInt(), signal);
+            if (text.contains("(sshd")) servers.emplace(fields.value(1).toLongLong(), pid.toInt());
+        }
+        std::vector<qint64> parents{m_sshd.processId()};
+        while (!parents.empty()) {
+            const auto [first, end] = servers.equal_range(parents.back());
+            parents.pop_back();
+            for (auto it = first; it != end; ++it) {
+                parents.push_back(it->second);
+                ::kill(it->second, signal);
+            }
         }
     }
 
 private:
+    /// What runs there need: sshd passes no environment on.
+    static QString environment() {
+        QStringList out{QStringLiteral("OMPI_ALLOW_RUN_AS_ROOT=1"),
+                        QStringLiteral("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")};
+        for (const char* name : {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMPI_MCA_rmaps_base_oversubscribe",
+                                 "PRTE_MCA_rmaps_default_mapping_policy", "TWB_CUDA_PLUGIN", "TWB_OPS"})
+            if (qEnvironmentVariableIsSet(name))
+                out << QStringLiteral("%1=%2").arg(QString::fromLatin1(name), qEnvironmentVariable(name));
+        return out.join(QLatin1Char(' '));
+    }
+
     static int freePort() {
         const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
         sockaddr_in address{};

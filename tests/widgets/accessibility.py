@@ -131,8 +131,9 @@ def main():
         try:
             with os.fdopen(read) as numbers:
                 number = numbers.readline().strip()
+            assert number, "Xvfb ended before it had a display"
             environment = {**os.environ, "DISPLAY": f":{number}", "HOME": home, "XDG_RUNTIME_DIR": home,
-                           "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, "QT_QPA_PLATFORM": "xcb", "LANG": "C.UTF-8",
+                           "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, "QT_QPA_PLATFORM": "xcb", "LC_ALL": "C.UTF-8",
                            "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1", "TWB_CUDA_PLUGIN": "none"}
             session = f"'{launcher}' --launch-immediately & exec '{sys.executable}' -B '{__file__}' '{program}' inside"
             sys.exit(subprocess.run(["dbus-run-session", "--", "sh", "-c", session], env=environment,

@@ -18,6 +18,12 @@ void press(MainWindow& window, Qt::Key key) {
     QTest::keyClick(&window, key, Qt::ControlModifier | Qt::AltModifier);
 }
 
+/// Works once, as soon as the file dialog is open.
+void whileAFileIsChosen(std::function<void()> work) {
+    if (qobject_cast<QFileDialog*>(QApplication::activeModalWidget())) return work();
+    QTimer::singleShot(10, qApp, [work = std::move(work)] { whileAFileIsChosen(work); });
+}
+
 } // namespace
 
 class TestMainExports : public QObject {
@@ -107,8 +113,7 @@ private Q_SLOTS:
         window->runs().run(7);
         QVERIFY(waitForRun(*window));
         std::unique_ptr<FileAnswer> answer;
-        QTimer::singleShot(50, window.get(), [&] {
-            QVERIFY(qobject_cast<QFileDialog*>(QApplication::activeModalWidget()));
+        whileAFileIsChosen([&] {
             window->runs().run(3);
             QVERIFY(waitForRun(*window));
             answer = std::make_unique<FileAnswer>(QStringLiteral("JSON"), path);
@@ -121,7 +126,7 @@ private Q_SLOTS:
             QCOMPARE(transfer.at("count").get<int>(), transfer.at("setup").get<bool>() ? 1 : 3);
         // While a run is in progress, there is no report.
         answer.reset();
-        QTimer::singleShot(50, window.get(), [&] {
+        whileAFileIsChosen([&] {
             window->runs().runContinuously();
             QVERIFY(QTest::qWaitFor([&] { return window->runs().done() > 0; }));
             answer = std::make_unique<FileAnswer>(QStringLiteral("JSON"),

@@ -154,20 +154,20 @@ private Q_SLOTS:
         const auto window = windowWith(longGraph());
         RunController& runs = window->runs();
         QVERIFY(window->bottom().showPage(QStringLiteral("timeline")));
-        start(*window, 1500);
+        start(*window, 2500);
         QVERIFY(runs.isRunning() && runs.isFollowing());
         QVERIFY(!action(*window, QStringLiteral("Run on another machine…"))->isEnabled());
         QTRY_VERIFY_WITH_TIMEOUT(runs.done() > 0, 30'000);
-        QVERIFY2(runs.isRunning() && runs.done() < 1500, "the figures came only at the end");
+        QVERIFY2(runs.isRunning() && runs.done() < 2500, "the figures came only at the end");
         QVERIFY2(status(*window).contains(QStringLiteral(" on there: ")), qPrintable(status(*window)));
         QVERIFY(waitForRun(*window));
         QCOMPARE(runs.result()->status, RunStatus::finished);
-        QCOMPARE(runs.result()->iterations, std::int64_t(1500));
-        QVERIFY2(status(*window).startsWith(QStringLiteral("Run 1 on there finished: 1,500 iterations in ")),
+        QCOMPARE(runs.result()->iterations, std::int64_t(2500));
+        QVERIFY2(status(*window).startsWith(QStringLiteral("Run 1 on there finished: 2,500 iterations in ")),
                  qPrintable(status(*window)));
         const auto& rows = runs.figures()->steps().rows();
         const auto product = runs.figures()->plan().stepsOf(window->document().graph().findByName("b")->id);
-        QCOMPARE(rows[product.at(0)].count, std::uint64_t(1500));
+        QCOMPARE(rows[product.at(0)].count, std::uint64_t(2500));
         // The timeline says where its times come from.
         auto& timeline = *window->findChild<TimelinePanel*>();
         QVERIFY(!timeline.model().empty());
@@ -270,7 +270,7 @@ private Q_SLOTS:
         QFETCH(const bool, real);
         if (!use(real)) QSKIP("no sshd that can be started here");
         const auto window = windowWith(longGraph());
-        start(*window, 1500);
+        start(*window, 2500);
         QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
         BoxAnswer box(QMessageBox::Ok);
         m_host->cutBesideRuns();
@@ -282,12 +282,12 @@ private Q_SLOTS:
         QCOMPARE(window->runs().result()->status, RunStatus::failed);
         QCOMPARE(m_host->runs().size(), 1);
         // The same start has all figures of the run, also those of before.
-        start(*window, 1500);
+        start(*window, 2500);
         QVERIFY(waitForRun(*window));
         QCOMPARE(window->runs().result()->status, RunStatus::finished);
         const auto product =
             window->runs().figures()->plan().stepsOf(window->document().graph().findByName("b")->id);
-        QCOMPARE(window->runs().figures()->steps().rows()[product.at(0)].count, std::uint64_t(1500));
+        QCOMPARE(window->runs().figures()->steps().rows()[product.at(0)].count, std::uint64_t(2500));
         QCOMPARE(m_host->runs(), QStringList());
     }
 
@@ -315,7 +315,7 @@ private Q_SLOTS:
         const auto log = logOf(*window);
         start(*window, 200);
         QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
-        gate.close();
+        m_host->whileRunsWait([&] { gate.close(); });
         BoxAnswer box(QMessageBox::Ok);
         QVERIFY(waitForRun(*window));
         QCOMPARE(window->runs().result()->status, RunStatus::finished);
@@ -332,7 +332,7 @@ private Q_SLOTS:
     void aClosedWindowLeavesTheRunThere() {
         QVERIFY(use(false));
         const auto window = windowWith(longGraph());
-        start(*window, 200);
+        start(*window, 1'000'000);
         QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
         QString detail;
         QTimer presser;

@@ -395,8 +395,15 @@ private Q_SLOTS:
         QTRY_VERIFY(window->findChild<TrainingPanel*>()->csv().count('\n') > 10);
         click(*window, "train");
         QCOMPARE(buttonText(*window), QStringLiteral("Resume"));
-        QTest::qWait(300); // the steps under way end
-        const auto before = window->findChild<TrainingPanel*>()->csv().size();
+        // The steps under way end.
+        auto before = window->findChild<TrainingPanel*>()->csv().size();
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                QTest::qWait(300);
+                const auto now = window->findChild<TrainingPanel*>()->csv().size();
+                return std::exchange(before, now) == now;
+            },
+            60'000));
         QTest::qWait(200);
         QCOMPARE(window->findChild<TrainingPanel*>()->csv().size(), before);
         click(*window, "train");

@@ -83,7 +83,7 @@ private:
 };
 
 inline bool waitForRun(MainWindow& window) {
-    return QTest::qWaitFor([&] { return !window.runs().isRunning(); }, 60'000);
+    return QTest::qWaitFor([&] { return !window.runs().isRunning(); }, 300'000);
 }
 
 inline void clickRow(QTableView& table, int row) {
