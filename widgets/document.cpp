@@ -47,6 +47,26 @@ bool isSame(const Analysis& a, const Analysis& b) {
 
 } // namespace
 
+DeviceMap HardwareChoice::devicesOf(const Graph& graph) const {
+    return makeDeviceMap(graph, choices, *profiles, false, standIn);
+}
+
+DeviceMap HardwareChoice::usableDevicesOf(const Graph& graph) const {
+    try {
+        return devicesOf(graph);
+    } catch (const Error&) {
+        std::vector<DeviceChoice> usable;
+        for (const DeviceChoice& choice : choices) {
+            try {
+                makeDeviceMap({}, {choice}, *profiles);
+                usable.push_back(choice);
+            } catch (const Error&) {
+            }
+        }
+        return makeDeviceMap(graph, usable, *profiles, false, standIn);
+    }
+}
+
 /// One undo step. The document applies the Delta before it pushes the command, because apply may throw and
 /// Qt's stack must not see that. The first redo therefore only notifies.
 class DeltaCommand : public QUndoCommand {
@@ -80,7 +100,7 @@ private:
 };
 
 Document::Document(std::shared_ptr<const ProfileLibrary> profiles, QObject* parent)
-    : QObject(parent), m_profiles(std::move(profiles)) {
+    : QObject(parent), m_hardware{std::move(profiles), {}, std::string(kDefaultProfile)} {
     connect(&m_undo, &QUndoStack::cleanChanged, this, [this](bool clean) { Q_EMIT modifiedChanged(!clean); });
     clear();
 }
@@ -104,7 +124,7 @@ Delta Document::remadeBackward(const Delta& delta) const {
 void Document::applyNow(const Delta& delta) {
     ++m_revision;
     const std::vector<Device> before = m_devices.devices();
-    if (!delta.lanes.empty()) m_devices = makeDevices(m_graph, usableChoices());
+    if (!delta.lanes.empty()) m_devices = m_hardware.usableDevicesOf(m_graph);
     std::optional<Revised> revised = reanalyze(m_analysis, m_graph, delta, m_devices, m_files.get());
     if (revised) forgetFindings();
     m_revised = std::move(revised).value_or(Revised());
@@ -156,7 +176,7 @@ void Document::open(const QString& path) {
 
 void Document::setGraph(Graph graph, const QString& path, const QString& folder) {
     // Everything that may fail precedes the first change of a member.
-    DeviceMap devices = makeDevices(graph, usableChoices());
+    DeviceMap devices = m_hardware.usableDevicesOf(graph);
     std::shared_ptr<const TensorFiles> files = makeProjectFiles(toPath(folder));
     Analysis analysis = analyze(graph, devices, graph.info().policy, files.get());
 
@@ -234,33 +254,22 @@ void Document::checkTarget(const QString& path, FileClaims::Content content) con
 
 void Document::clear(Policy policy) { setGraph(emptyGraph(policy), {}, QDir::currentPath()); }
 
-/// Without those whose profile was in a file that can no longer be read.
-std::vector<DeviceChoice> Document::usableChoices() const {
-    std::vector<DeviceChoice> out;
-    for (const DeviceChoice& choice : m_choices) {
-        try {
-            if (choice.profile.ends_with(".json")) readProfile(choice.profile);
-            out.push_back(choice);
-        } catch (const Error&) {
-            // The device is that of a graph without a choice.
-        }
-    }
-    return out;
-}
-
-DeviceMap Document::makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const {
-    return makeDeviceMap(graph, choices, *m_profiles, false, m_standIn);
-}
-
 void Document::setStandIn(const std::string& profile) {
-    if (profile == m_standIn) return;
-    m_standIn = m_profiles->at(profile).id;
-    setDeviceChoices(usableChoices());
+    if (profile == m_hardware.standIn) return;
+    m_hardware.standIn = profiles().at(profile).id;
+    adoptDevices(m_hardware.usableDevicesOf(m_graph));
 }
 
 void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {
-    m_devices = makeDevices(m_graph, choices);
-    m_choices = std::move(choices);
+    HardwareChoice hardware = m_hardware;
+    hardware.choices = std::move(choices);
+    DeviceMap devices = hardware.devicesOf(m_graph);
+    m_hardware = std::move(hardware);
+    adoptDevices(std::move(devices));
+}
+
+void Document::adoptDevices(DeviceMap devices) {
+    m_devices = std::move(devices);
     ++m_revision;
     revalidate();
     Q_EMIT devicesChanged();

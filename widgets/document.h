@@ -33,6 +33,28 @@ struct Selection {
     bool operator==(const Selection&) const = default;
 };
 
+/// What the user has chosen as the hardware of devices.
+struct HardwareChoice {
+    std::shared_ptr<const ProfileLibrary> profiles;
+    std::vector<DeviceChoice> choices;
+    std::string standIn{kDefaultProfile}; ///< the profile of simulated GPUs
+
+    /// Throws like makeDeviceMap().
+    DeviceMap devicesOf(const Graph& graph) const;
+    /// The same, but a device whose profile is in a file that can no longer be read is that of a graph
+    /// without a choice.
+    DeviceMap usableDevicesOf(const Graph& graph) const;
+};
+
+/// The document at one moment, for work on another thread. Later edits do not change it.
+struct DocumentSnapshot {
+    Graph graph;
+    Analysis analysis;
+    DeviceMap devices;
+    std::shared_ptr<const TensorFiles> files;
+    HardwareChoice hardware;
+};
+
 /// The open graph: its content, its undo history, its analysis, and the selection. It is the only writer of
 /// its Graph; all other code passes Deltas.
 class Document : public QObject {
@@ -46,9 +68,10 @@ public:
     /// The nodes whose analysis the last change altered, for receivers of changed().
     const Revised& revised() const noexcept { return m_revised; }
     const DeviceMap& devices() const noexcept { return m_devices; }
-    const ProfileLibrary& profiles() const noexcept { return *m_profiles; }
-    std::shared_ptr<const ProfileLibrary> sharedProfiles() const noexcept { return m_profiles; }
+    const ProfileLibrary& profiles() const noexcept { return *m_hardware.profiles; }
+    std::shared_ptr<const ProfileLibrary> sharedProfiles() const noexcept { return m_hardware.profiles; }
     std::shared_ptr<const TensorFiles> files() const noexcept { return m_files; }
+    DocumentSnapshot snapshot() const { return {m_graph, m_analysis, m_devices, m_files, m_hardware}; }
     /// Increases with every change, including undo and redo.
     std::uint64_t revision() const noexcept { return m_revision; }
     QUndoStack& undoStack() noexcept { return m_undo; }
@@ -104,7 +127,7 @@ public:
     /// Number of causes of errors and warnings; notes do not count.
     std::size_t problemCount() const { return causeCount(Severity::error) + causeCount(Severity::warning); }
     std::size_t noteCount() const { return causeCount(Severity::note); }
-    const std::vector<DeviceChoice>& deviceChoices() const noexcept { return m_choices; }
+    const std::vector<DeviceChoice>& deviceChoices() const noexcept { return m_hardware.choices; }
 
 Q_SIGNALS:
     void changed(const twb::Delta& delta); ///< after every apply, undo and redo; the analysis is up to date
@@ -117,17 +140,14 @@ Q_SIGNALS:
 
 private:
     friend class DeltaCommand;
-    std::vector<DeviceChoice> usableChoices() const;
-    DeviceMap makeDevices(const Graph& graph, const std::vector<DeviceChoice>& choices) const;
+    void adoptDevices(DeviceMap devices);
     void applyNow(const Delta& delta);
     Delta remadeBackward(const Delta& delta) const;
     void revalidate();
     void forgetFindings();
     void dropDeadSelection();
 
-    std::shared_ptr<const ProfileLibrary> m_profiles;
-    std::vector<DeviceChoice> m_choices;
-    std::string m_standIn{kDefaultProfile};
+    HardwareChoice m_hardware;
     Graph m_graph;
     DeviceMap m_devices;
     std::shared_ptr<const TensorFiles> m_files;

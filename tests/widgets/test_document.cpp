@@ -1,4 +1,6 @@
 #include "core/error.h"
+#include "formats/project.h"
+#include "support/open_count.h"
 #include "support/test_main.h"
 #include "widgets/window_fixture.h"
 
@@ -35,6 +37,8 @@ private Q_SLOTS:
     void aBrokenFileLeavesEverything();
     void saveAndOpenGiveTheSameGraph();
     void anUnreadableProfileChoiceIsRefused();
+    void aChosenProfileIsReadOncePerDocument();
+    void aSnapshotStaysAsItIs();
     void causesAreDescribedOnDemand();
 };
 
@@ -148,6 +152,43 @@ void TestDocument::anUnreadableProfileChoiceIsRefused() {
     document.setDeviceChoices({{Device::cuda(0), "t4"}});
     QVERIFY(QString::fromStdString(document.devices().at(Device::cuda(0)).info().name)
                 .contains(QLatin1String("T4")));
+}
+
+void TestDocument::aChosenProfileIsReadOncePerDocument() {
+    const QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("own.json"));
+    DeviceProfile own = profiles()->at("t4");
+    own.name = "Own GPU";
+    writeFileAtomically(path.toStdString(), profileJson(own));
+    Document document(profiles());
+    const auto name = [&] { return document.devices().at(Device::cuda(0)).info().name; };
+    OpenCount opened(path);
+    document.setDeviceChoices({{Device::cuda(0), path.toStdString()}});
+    QCOMPARE(opened.take(), 1);
+    document.open(sourcePath(kMismatch));
+    QCOMPARE(opened.take(), 1);
+    document.setStandIn("l4");
+    QCOMPARE(opened.take(), 1);
+    QCOMPARE(name(), std::string("simulated Own GPU"));
+    // Without its file, the device is that of a graph without a choice.
+    QVERIFY(QFile::remove(path));
+    document.open(sourcePath(kMismatch));
+    QCOMPARE(name(), std::string("simulated NVIDIA L4"));
+}
+
+void TestDocument::aSnapshotStaysAsItIs() {
+    Document document(profiles());
+    document.open(sourcePath(kMismatch));
+    const Graph graph = document.graph();
+    const std::size_t problems = document.analysis().diagnostics.size();
+    const DocumentSnapshot snapshot = document.snapshot();
+    document.apply(addRelu(document.graph()));
+    document.setDeviceChoices({{Device::cuda(0), "t4"}});
+    document.clear();
+    QVERIFY(snapshot.graph == graph);
+    QCOMPARE(snapshot.analysis.diagnostics.size(), problems);
+    QCOMPARE(snapshot.devices.at(Device::cuda(0)).info().name, std::string("simulated NVIDIA H200"));
+    QVERIFY(snapshot.hardware.choices.empty() && snapshot.files);
 }
 
 /// Counting the causes does not describe them; causes() does, once after each change.

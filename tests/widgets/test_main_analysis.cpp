@@ -1,6 +1,9 @@
+#include "core/format.h"
 #include "placement/analysis.h"
+#include "profile/prediction.h"
 #include "support/graphs.h"
 #include "support/test_main.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/review_dialog.h"
 #include "widgets/window_hand.h"
@@ -127,6 +130,40 @@ private Q_SLOTS:
         QCOMPARE(after[1].section(QLatin1Char('|'), 1), before[0].section(QLatin1Char('|'), 1));
         QVERIFY(after[1].startsWith(QStringLiteral("saved version|")));
         QVERIFY(after[0].section(QLatin1Char('|'), 1, 1) != after[1].section(QLatin1Char('|'), 1, 1));
+    }
+
+    /// The work read the document, which may change meanwhile.
+    void anEditDuringAnAnalysisDoesNotTouchIt() {
+        QStringList rows;
+        for (int ops = 500; rows.isEmpty() && ops < 100'000; ops *= 2) {
+            GraphMaker g;
+            NodeId last = g.node("RandomNormal", "x", "cpu", {{"shape", std::vector<std::int64_t>{4, 4}}});
+            last = g.node("To", "there", "cuda:0", {}, {last});
+            for (int i = 0; i < ops; ++i)
+                last = g.node("Relu", "r" + std::to_string(i), "cuda:0", {}, {last});
+            const auto window = makeWindow();
+            Document& document = window->document();
+            document.setGraph(g.graph(), {}, {});
+            const Prediction expected = predict(document.graph(), document.devices(), document.files());
+            bool isEdited = false;
+            QTimer edit;
+            QObject::connect(&edit, &QTimer::timeout, [&] {
+                if (isEdited || !isBusy(*window)) return;
+                isEdited = true;
+                document.setDeviceChoices({{Device::cuda(0), "t4"}});
+                document.clear();
+            });
+            edit.start(0);
+            Reviewer reviewer(false);
+            press(*window, Qt::Key_W, Qt::ControlModifier | Qt::AltModifier);
+            QVERIFY(reviewer.seen);
+            if (!isEdited) continue; // the work was too short for it
+            rows = reviewer.rows;
+            QCOMPARE(rows[0].section(QLatin1Char('|'), 1, 1),
+                     QString::fromStdString(formatMs(expected.iterationNs)));
+            QCOMPARE(rows.size(), qsizetype(1 + profiles()->all().size()));
+        }
+        QVERIFY(!rows.isEmpty());
     }
 
     void ranksAreSimulatedAndTheirCommunicationIsPriced() {

@@ -49,15 +49,13 @@ QString guardText(const Policy& guard) {
         .arg(of(Direction::hostToDevice), of(Direction::deviceToHost), of(Direction::deviceToDevice));
 }
 
-/// Predicts the saved file if the document was edited since, to show the effect of the edits.
-std::optional<Prediction> predictSaved(const Document& document) {
-    if (!document.isModified() || document.path().isEmpty()) return std::nullopt;
+/// Predicts the saved file. Nothing if it is missing or has errors, so that there is nothing to compare with.
+std::optional<Prediction> predictSaved(const DocumentSnapshot& document, const QString& path) {
     try {
-        const Graph saved = loadProject(std::filesystem::path(document.path().toStdU16String()));
-        return predict(saved, makeDeviceMap(saved, document.deviceChoices(), document.profiles()),
-                       document.files());
+        const Graph saved = loadProject(std::filesystem::path(path.toStdU16String()));
+        return predict(saved, document.hardware.usableDevicesOf(saved), document.files);
     } catch (const Error&) {
-        return std::nullopt; // the file is missing or has errors, so there is no prediction to compare with
+        return std::nullopt;
     }
 }
 
@@ -95,10 +93,10 @@ void AnalysisActions::reviewFixes() {
     FixSet set;
     bool found = false;
     m_editor.attempt(tr("Cannot compute fixes"), [&] {
+        const DocumentSnapshot now = m_document.snapshot();
         found = workCancellable(
             tr("Computing the cheapest fixes…"), &m_window, [&](const IsCancelled& isCancelled) {
-                set = minimalFixSet(m_document.graph(), m_document.analysis(), m_document.devices(),
-                                    m_document.files().get(), isCancelled);
+                set = minimalFixSet(now.graph, now.analysis, now.devices, now.files.get(), isCancelled);
             });
     });
     if (!found) return;
@@ -134,20 +132,21 @@ void AnalysisActions::reviewPlacement() {
         return;
     }
     m_editor.attempt(tr("Cannot propose a placement"), [this] {
+        const DocumentSnapshot document = m_document.snapshot();
         PlacementProposal proposal;
         Prediction now;
         Prediction then;
         const auto search = [&](const IsCancelled& isCancelled) {
+            const auto of = [&](const Graph& graph) {
+                return predict(graph, document.devices, document.files);
+            };
             proposal = proposePlacement(
-                m_document.graph(), m_document.analysis(), m_document.devices(), m_document.files().get(),
-                [this](const Graph& graph) {
-                    return predict(graph, m_document.devices(), m_document.files()).iterationNs;
-                },
-                isCancelled);
-            Graph moved = m_document.graph();
+                document.graph, document.analysis, document.devices, document.files.get(),
+                [&](const Graph& graph) { return of(graph).iterationNs; }, isCancelled);
+            Graph moved = document.graph;
             moved.apply(proposal.delta);
-            now = predict(m_document.graph(), m_document.devices(), m_document.files());
-            then = predict(moved, m_document.devices(), m_document.files());
+            now = of(document.graph);
+            then = of(moved);
         };
         if (!workCancellable(tr("Searching for a better placement…"), &m_window, search)) return;
         if (proposal.moves.empty()) {
@@ -203,32 +202,42 @@ void AnalysisActions::showWhatIf() {
                                     percent(p.critical.overhead), localized(formatBytes(double(most))),
                                     p.fits() ? tr("yes") : tr("no")});
         };
+        const DocumentSnapshot document = m_document.snapshot();
+        // Saved by the last Save, to show the effect of the edits since.
+        const QString saved = m_document.isModified() ? m_document.path() : QString();
         Prediction now;
+        std::optional<Prediction> before;
+        std::vector<std::pair<QString, std::optional<Prediction>>> others;
         workWaiting(tr("Predicting…"), &m_window, [&] {
-            now = predict(m_document.graph(), m_document.devices(), m_document.files());
-            add(tr("this graph"), now);
-            if (const auto saved = predictSaved(m_document)) add(tr("saved version"), *saved);
+            now = predict(document.graph, document.devices, document.files);
+            if (!saved.isEmpty()) before = predictSaved(document, saved);
             std::vector<Device> gpus;
-            for (const Lane& lane : m_document.graph().lanes()) {
+            for (const Lane& lane : document.graph.lanes()) {
                 const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
                 if (device.isCuda() && std::find(gpus.begin(), gpus.end(), device) == gpus.end())
                     gpus.push_back(device);
             }
-            for (const DeviceProfile& profile : m_document.profiles().all()) {
+            for (const DeviceProfile& profile : document.hardware.profiles->all()) {
                 if (gpus.empty()) break;
-                std::vector<DeviceChoice> choices;
-                for (const Device gpu : gpus) choices.push_back({gpu, profile.id});
+                HardwareChoice hardware = document.hardware;
+                hardware.choices.clear();
+                for (const Device gpu : gpus) hardware.choices.push_back({gpu, profile.id});
+                std::optional<Prediction> prediction;
                 try {
-                    add(toQt(profile.name),
-                        predict(m_document.graph(),
-                                makeDeviceMap(m_document.graph(), choices, m_document.profiles()),
-                                m_document.files()));
+                    prediction = predict(document.graph, hardware.devicesOf(document.graph), document.files);
                 } catch (const Error&) {
                     // A single tensor exceeds the device's memory, or the device has no kernel for an op.
-                    content.rows.push_back({toQt(profile.name), {}, {}, {}, {}, {}, tr("no")});
                 }
+                others.emplace_back(toQt(profile.name), std::move(prediction));
             }
         });
+        add(tr("this graph"), now);
+        if (before) add(tr("saved version"), *before);
+        for (const auto& [name, prediction] : others)
+            if (prediction)
+                add(name, *prediction);
+            else
+                content.rows.push_back({name, {}, {}, {}, {}, {}, tr("no")});
         content.remark = tr("Iteration: time per iteration in a long run. Latency: time of a single "
                             "iteration. Transfers and "
                             "launches: shares of the latency. The times are modelled %1.")
@@ -257,19 +266,26 @@ void AnalysisActions::showRanks() {
                      ? QStringLiteral("%1 ×").arg(fixed(ranks * alone.iterationNs / p.iterationNs, 2))
                      : QString()});
         };
-        bool calls = false;
+        struct Variant {
+            const LinkProfile& link;
+            int ranks = 0;
+            Prediction prediction;
+        };
+        std::vector<Variant> variants;
+        const DocumentSnapshot document = m_document.snapshot();
         workWaiting(tr("Predicting…"), &m_window, [&] {
-            alone = predict(m_document.graph(), m_document.devices(), m_document.files());
-            add(tr("1 rank (this graph)"), 1, alone);
+            alone = predict(document.graph, document.devices, document.files);
             for (const LinkProfile& link : linkProfiles())
-                for (const int ranks : {2, 4, 8}) {
-                    const Prediction p = predictOnRanks(m_document.graph(), m_document.devices(),
-                                                        m_document.files(), ranks, link);
-                    calls = calls || p.communicationNs > 0;
-                    add(tr("%1 ranks on %2").arg(QString::number(ranks), toQt(link.name)), ranks, p);
-                }
+                for (const int ranks : {2, 4, 8})
+                    variants.push_back(
+                        {link, ranks,
+                         predictOnRanks(document.graph, document.devices, document.files, ranks, link)});
         });
-        if (!calls) {
+        add(tr("1 rank (this graph)"), 1, alone);
+        for (const Variant& v : variants)
+            add(tr("%1 ranks on %2").arg(QString::number(v.ranks), toQt(v.link.name)), v.ranks, v.prediction);
+        if (std::ranges::all_of(variants,
+                                [](const Variant& v) { return v.prediction.communicationNs <= 0; })) {
             m_editor.say(
                 tr("This graph has no communication between ranks. Add training, or an op from the palette "
                    "section Ranks."));

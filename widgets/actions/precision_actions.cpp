@@ -103,23 +103,24 @@ void PrecisionActions::lower(LowPrecision to) {
     }
     m_editor.attempt(tr("Cannot change the precision"), [&] {
         const QString project = isImported ? m_document.suggestedPath() : m_document.path();
-        HeldTensors held(m_document.graph(),
+        const DocumentSnapshot document = m_document.snapshot();
+        HeldTensors held(document.graph,
                          toPath(QDir(m_document.folder()).filePath(QFileInfo(project).fileName())));
         PrecisionChange change;
         std::size_t samples = 0;
-        const RunSetup setup{m_document.devices(), m_document.files(), m_document.graph().info().policy};
+        const RunSetup setup{document.devices, document.files, document.graph.info().policy};
         const bool isDone = workCancellable(
             tr("Comparing with %1…").arg(dtypeOf(to)), &m_window, [&](const IsCancelled& isCancelled) {
-                const auto given = samplesFor(m_document.graph(), m_document.analysis(),
+                const auto given = samplesFor(document.graph, document.analysis,
                                               folder.isEmpty() ? std::filesystem::path() : toPath(folder));
                 samples = given->count();
-                change = lowerPrecision(m_document.graph(), setup, *given, to, held, isCancelled);
+                change = lowerPrecision(document.graph, setup, *given, to, held, isCancelled);
             });
         if (!isDone) return;
         if (change.change.delta.empty())
             return m_editor.say(tr("No Conv, MatMul or Gemm in f32 with fixed weights."));
         if (ReviewDialog(contentOf(change, to, samples), &m_window).exec() != QDialog::Accepted) return;
-        Graph after = m_document.graph();
+        Graph after = document.graph;
         after.apply(change.change.delta);
         const std::filesystem::path file = held.write(after);
         m_editor.edit(change.change.delta);
