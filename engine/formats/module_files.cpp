@@ -22,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kModuleFormat = "tensor-workbench-module";
 constexpr std::int64_t kModuleFileVersion = 1;
+constexpr std::string_view kModelSuffix = ".onnx";
 constexpr std::uint64_t kLargestModule = std::uint64_t{64} << 20;
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& problem) {
@@ -181,10 +182,10 @@ void take(ModuleOps& all, ModuleOp op) {
 }
 
 void readFileInto(ModuleOps& all, const fs::path& file) {
-    const std::string extension = file.extension().string();
     try {
-        if (extension == kModuleSuffix) take(all, readModule(file));
-        if (extension == ".onnx") {
+        if (file.extension() == kModuleSuffix) {
+            take(all, readModule(file));
+        } else {
             ModuleOps functions = onnxFunctionOps(file);
             for (ModuleOp& op : functions.ops) take(all, std::move(op));
             std::ranges::move(functions.problems, std::back_inserter(all.problems));
@@ -275,20 +276,27 @@ std::vector<fs::path> modulePlaces(const fs::path& saved, const fs::path& projec
     return out;
 }
 
+std::vector<fs::path> moduleFilesIn(const fs::path& place) {
+    std::vector<fs::path> files;
+    std::error_code failed;
+    if (fs::is_directory(place, failed)) {
+        for (const auto& entry : fs::directory_iterator(place, failed)) files.push_back(entry.path());
+        std::ranges::sort(files);
+    } else {
+        files.push_back(place);
+    }
+    std::erase_if(files, [&](const fs::path& file) {
+        const fs::path extension = file.extension();
+        return (extension != kModuleSuffix && extension != kModelSuffix) ||
+               !fs::is_regular_file(file, failed);
+    });
+    return files;
+}
+
 ModuleOps moduleOpsIn(const std::vector<fs::path>& places) {
     ModuleOps all;
-    std::error_code failed;
-    for (const fs::path& place : places) {
-        std::vector<fs::path> files;
-        if (fs::is_directory(place, failed)) {
-            for (const auto& entry : fs::directory_iterator(place, failed)) files.push_back(entry.path());
-            std::ranges::sort(files);
-        } else {
-            files.push_back(place);
-        }
-        for (const fs::path& file : files)
-            if (fs::is_regular_file(file, failed)) readFileInto(all, file);
-    }
+    for (const fs::path& place : places)
+        for (const fs::path& file : moduleFilesIn(place)) readFileInto(all, file);
     return all;
 }
 

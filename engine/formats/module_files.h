@@ -30,6 +30,9 @@ struct ModuleOps {
     const ModuleOp* find(std::string_view name) const noexcept;
 };
 
+/// The files of a folder that may contain module ops, by name; a file is its own. None if there is no such
+/// place. Reads no file.
+std::vector<std::filesystem::path> moduleFilesIn(const std::filesystem::path& place);
 /// Those in a folder's files, by file name.
 ModuleOps moduleOpsIn(const std::filesystem::path& folder);
 /// Where the window saves modules: $XDG_DATA_HOME/tensor-workbench/tensor-workbench/modules.

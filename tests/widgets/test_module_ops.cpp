@@ -1,5 +1,6 @@
 #include "formats/project.h"
 #include "support/onnx_function_models.h"
+#include "support/open_count.h"
 #include "support/test_main.h"
 #include "widgets/dialog_answer.h"
 #include "widgets/inspector/attribute_editor.h"
@@ -227,6 +228,44 @@ private Q_SLOTS:
         hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(answer.answered());
         QCOMPARE(ownModule(QStringLiteral("Swoosh"))->attributes.size(), std::size_t(1));
+    }
+
+    void openingAProjectReadsItsModulesOnce() {
+        const Block g;
+        const WindowHand hand(oneLane());
+        const QString folder = m_folder.filePath(QStringLiteral("once/ops"));
+        QVERIFY(QDir().mkpath(folder));
+        ModuleOp op;
+        op.name = "Once";
+        op.fragment.lanes = {*g.graph.find(g.cpu)};
+        op.fragment.nodes = {*g.graph.find(g.leaky)};
+        op.fragment.nodes[0].frame = FrameId::none;
+        portsFromEdges(op);
+        frameFragment(op);
+        const QString file = folder + QStringLiteral("/Once.twbmodule");
+        writeFileAtomically(file.toStdString(), toModuleText(op));
+        // With a module of an op, whose version is compared with that of the file.
+        Graph graph = g.graph;
+        DeltaBuilder builder(graph, "make");
+        Frame frame = *graph.find(g.block);
+        frame.body = "Once@2";
+        builder.change(frame);
+        graph.apply(builder.take());
+        const QString path = m_folder.filePath(QStringLiteral("once/uses.twb"));
+        saveProject(graph, path.toStdString());
+        const OpenCount opened(file);
+        QVERIFY(hand.window->openFile(path));
+        QCOMPARE(opened.take(), 1);
+        QVERIFY2(logOf(hand).contains(QStringLiteral("Changed op: ")), qPrintable(logOf(hand)));
+        QVERIFY(ownModule(QStringLiteral("Once")));
+        QVERIFY(hand.window->openFile(path));
+        QCOMPARE(opened.take(), 0);
+        // Another version of the file is read.
+        op.version = 2;
+        frameFragment(op);
+        writeFileAtomically(file.toStdString(), toModuleText(op));
+        QVERIFY(hand.window->openFile(path));
+        QCOMPARE(ownModule(QStringLiteral("Once"))->version, std::int64_t(2));
     }
 
     /// Functions are data: nobody is asked.

@@ -36,13 +36,23 @@ QString pathOf(const QString& name) {
         .filePath(QString::fromLatin1(QUrl::toPercentEncoding(name, " ")) + toQt(std::string(kModuleSuffix)));
 }
 
-/// When a place last got, lost or replaced a file.
+/// When each place last got, lost or replaced a file.
 using Times = std::vector<std::pair<fs::path, QDateTime>>;
+
+/// A file as it was read.
+struct Stamp {
+    fs::path file;
+    QDateTime time;
+    qint64 size = 0;
+    bool operator==(const Stamp&) const = default;
+};
 
 /// The modules as last read.
 struct KnownModules {
     std::vector<fs::path> beside; ///< the folders of projects
-    Times times;                  ///< empty: read them again
+    Times times;                  ///< of the places; empty: look at their files again
+    std::optional<std::vector<Stamp>> files;
+    std::size_t otherOps = 0; ///< in the op table, which their reading depends on
     std::vector<ModuleOp> ops;
 };
 
@@ -66,9 +76,25 @@ Times timesNow() {
     return out;
 }
 
+std::vector<Stamp> filesNow() {
+    std::vector<Stamp> out;
+    for (const fs::path& place : places())
+        for (fs::path& file : moduleFilesIn(place)) {
+            const QFileInfo info(toQt(file.string()));
+            out.push_back({std::move(file), info.lastModified(), info.size()});
+        }
+    return out;
+}
+
+/// Looks at the places only: a search asks for a module at every key.
 const std::vector<ModuleOp>& current() {
     if (known().times.empty() || known().times != timesNow()) ownModules();
     return known().ops;
+}
+
+void forgetFiles() {
+    known().times.clear();
+    known().files.reset();
 }
 
 std::optional<std::size_t> indexOf(const ModuleOp& op, NodeId node) {
@@ -92,6 +118,10 @@ QString ownModulesFolder() {
 const std::vector<ModuleOp>& ownModules() {
     KnownModules& all = known();
     all.times = timesNow(); // before the files, so that a change meanwhile is noticed
+    std::vector<Stamp> files = filesNow();
+    if (all.files == files && all.otherOps == opTable().size()) return all.ops;
+    all.files = std::move(files);
+    all.otherOps = opTable().size();
     ModuleOps found = moduleOpsIn(places());
     for (PluginProblem& problem : found.problems) reportPlugin(std::move(problem));
     all.ops = std::move(found.ops);
@@ -114,9 +144,7 @@ const ModuleOp* ownModule(const QString& name) {
 bool addModulesBeside(const QString& project) {
     const fs::path folder = toPath(QFileInfo(project).absolutePath()) / "ops";
     KnownModules& all = known();
-    const ModuleOps found = moduleOpsIn(folder);
-    if ((found.ops.empty() && found.problems.empty()) ||
-        std::ranges::find(all.beside, folder) != all.beside.end())
+    if (std::ranges::find(all.beside, folder) != all.beside.end() || moduleFilesIn(folder).empty())
         return false;
     all.beside.push_back(folder);
     all.times.clear();
@@ -176,7 +204,7 @@ std::int64_t saveOwnModule(ModuleOp op) {
     frameFragment(op);
     QDir().mkpath(ownModulesFolder());
     writeFileAtomically(toPath(pathOf(toQt(op.name))), toModuleText(op));
-    known().times.clear(); // the folder's time may be too coarse to differ
+    forgetFiles(); // their times may be too coarse to differ
     return op.version;
 }
 
@@ -185,7 +213,7 @@ bool isSaved(const ModuleOp& op) { return op.file.parent_path() == toPath(ownMod
 void removeOwnModule(const QString& name) {
     const ModuleOp* module = ownModule(name);
     if (module && isSaved(*module)) QFile::remove(toQt(module->file.string()));
-    known().times.clear();
+    forgetFiles();
 }
 
 } // namespace twb

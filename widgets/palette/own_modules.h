@@ -14,14 +14,14 @@ namespace twb {
 // those in the folder "ops" beside a project that was opened. They are kept in memory, for the GUI thread
 // only: a search asks for each of them at every key.
 
-/// Reads the folders. The saved ones come first. Files and functions that are left out become
-/// pluginProblems().
+/// Reads the files if any of them has changed. The saved ones come first. Files and functions that are left
+/// out become pluginProblems().
 const std::vector<ModuleOp>& ownModules();
-/// Reads the folders only if they have changed. Null if there is no such module. Valid until they are read
-/// again.
+/// Reads the files only if one was added, removed or replaced. Null if there is no such module. Valid until
+/// they are read again.
 const ModuleOp* ownModule(const QString& name);
-/// From now on, the modules beside this project belong to the palette. Returns whether there are any that did
-/// not yet.
+/// From now on, the modules beside this project belong to the palette. Returns whether there are files that
+/// did not yet.
 bool addModulesBeside(const QString& project);
 /// Like inputFor() and outputFor(), for any entry of the palette: also for module ops.
 std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered);
