@@ -361,6 +361,10 @@ ExitCode runThere(const RunCommand& command) {
         if (isSet) remote.arguments.emplace_back(flag);
     RemoteWatch watch;
     const RemoteEnd end = runRemotely(remote, watch);
+    if (end.isCancelled) {
+        printMessage(fmt::format("{}: cancelled on {}", command.file, end.host));
+        return ExitCode::cancelled;
+    }
     if (end.exitCode == static_cast<int>(ExitCode::fine)) printMessage("measured on " + end.host);
     return static_cast<ExitCode>(end.exitCode);
 }

@@ -232,7 +232,7 @@ void RunThere::finish() {
     }
     // There is no result: the reason is an error of the connection, or what the program there said.
     RunResult result;
-    result.status = RunStatus::failed;
+    result.status = shared->end().isCancelled ? RunStatus::cancelled : RunStatus::failed;
     QString title = tr("Cannot run on %1").arg(shared->host);
     QString sentence = lastMessage(shared->end().messages);
     if (sentence.isEmpty())
@@ -251,8 +251,13 @@ void RunThere::finish() {
         sentence = toQt(error.what());
     }
     const bool isCancelled = result.status == RunStatus::cancelled;
-    m_runs.endFollowing(std::move(result),
-                        isCancelled ? QString() : QStringLiteral("%1: %2").arg(title, sentence));
+    QString end = QStringLiteral("%1: %2").arg(title, sentence);
+    if (isCancelled) // a launcher kills the ranks, which then write no result
+        end = m_hasPlan ? tr("Run %1 on %2 cancelled after %3 of %4 iterations")
+                              .arg(QString::number(m_runs.runNumber()), shared->host, grouped(m_runs.done()),
+                                   grouped(m_runs.total()))
+                        : QString();
+    m_runs.endFollowing(std::move(result), end);
     if (!isCancelled) Q_EMIT failed(title, sentence);
 }
 

@@ -51,7 +51,7 @@ void nameHost(DeviceProfile& profile, const std::string& host) {
 
 RemoteCalibration calibrateRemotely(const std::string& on, const std::string& program,
                                     const std::string& device, bool mayAsk, RemoteObserver& observer) {
-    const RemoteMachine machine(on, program, mayAsk, observer);
+    const RemoteMachine machine(on, program, "calibration", mayAsk, observer);
     const std::string profile = "profile.json";
     const std::vector<std::string> parts = partsOf(machine.runOnSameVersion(fmt::format(
         "d=$(mktemp -d) && cd \"$d\" || exit 1\n"

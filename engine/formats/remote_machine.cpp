@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -108,11 +109,11 @@ std::string shellWord(const std::string& text) {
     return out + "'";
 }
 
-RemoteMachine::RemoteMachine(const std::string& on, const std::string& program, bool mayAsk,
-                             RemoteObserver& observer)
+RemoteMachine::RemoteMachine(const std::string& on, const std::string& program, std::string purpose,
+                             bool mayAsk, RemoteObserver& observer)
     : m_observer(observer), m_host(remoteHost(on)),
       m_program(program.empty() ? wordsOf("TWB_REMOTE_PROGRAM", "twb").front() : program),
-      m_ssh(wordsOf("TWB_SSH", "ssh")) {
+      m_purpose(std::move(purpose)), m_ssh(wordsOf("TWB_SSH", "ssh")) {
     if (const auto colon = on.find(':', std::strlen("ssh:")); colon != std::string::npos)
         m_path = on.substr(colon + 1);
     // A connection that does not answer for 15 s is lost.
@@ -131,7 +132,7 @@ std::vector<std::string> RemoteMachine::shell() const {
 
 void RemoteMachine::allowLeaving() const {
     if (m_observer.wish(0) != RemoteWish::goOn)
-        throw Error(ErrorCode::cancelled, fmt::format("the run on {} was cancelled", m_host));
+        throw Error(ErrorCode::cancelled, fmt::format("the {} on {} was cancelled", m_purpose, m_host));
 }
 
 std::string RemoteMachine::outputOf(RemoteCommand& command, Patience patience) const {

@@ -40,8 +40,9 @@ std::string shellWord(const std::string& text);
 class RemoteMachine {
 public:
     /// `on`: "ssh:HOST" or "ssh:HOST:PATH". `program`: as RemoteRun::program. Without `mayAsk`, ssh asks for
-    /// no password. Throws Error(invalidArgument).
-    RemoteMachine(const std::string& on, const std::string& program, bool mayAsk, RemoteObserver& observer);
+    /// no password. `purpose` is a noun for messages: "run". Throws Error(invalidArgument).
+    RemoteMachine(const std::string& on, const std::string& program, std::string purpose, bool mayAsk,
+                  RemoteObserver& observer);
 
     const std::string& host() const noexcept { return m_host; }
     const std::string& path() const noexcept { return m_path; }
@@ -65,6 +66,7 @@ private:
     std::string m_host;
     std::string m_path = ".cache/tensor-workbench";
     std::string m_program;
+    std::string m_purpose;
     std::vector<std::string> m_ssh;
 };
 

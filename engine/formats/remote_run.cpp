@@ -69,7 +69,7 @@ using Patience = RemoteMachine::Patience;
 class Session {
 public:
     Session(const RemoteRun& run, RemoteObserver& observer)
-        : m_run(run), m_observer(observer), m_machine(run.on, run.program, !run.hasEvents, observer),
+        : m_run(run), m_observer(observer), m_machine(run.on, run.program, "run", !run.hasEvents, observer),
           m_project(fs::absolute(run.file)),
           m_results(run.results.empty() ? m_project.parent_path() : fs::path(run.results)),
           m_files(filesOf(run, m_project, m_results)) {
@@ -98,14 +98,17 @@ public:
             m_observer.remark(fmt::format("{} has this run already: {}", m_machine.host(),
                                           known == "ended" ? "it has ended" : "it is still going on"));
         }
-        RemoteEnd out{follow(), m_machine.host(), {}};
+        RemoteEnd out;
+        out.host = m_machine.host();
+        out.exitCode = follow();
         if (out.exitCode == RemoteCommand::kLost) throw LostConnection(m_machine.host());
+        out.isCancelled = m_isStopped && out.exitCode != 0;
         fetch("report.json", m_run.report);
         fetch("trace.json", m_run.trace);
         fetchWritten();
         if (m_run.hasEvents) out.messages = m_machine.run(fmt::format("cat {}/err", shellWord(m_folder)));
         remove();
-        if (out.exitCode == kKilled)
+        if (out.exitCode == kKilled && !out.isCancelled)
             throw Error(ErrorCode::failed,
                         fmt::format("the run on {0} was killed: {0} has too little memory, was restarted, or "
                                     "somebody ended it. Give the same command again to start it anew",
@@ -233,7 +236,7 @@ private:
 
     /// Shows what the run prints, or passes its events on, until it ends. Returns its exit code, or
     /// RemoteCommand::kLost.
-    int follow() const {
+    int follow() {
         const std::string script =
             m_run.hasEvents
                 ? fmt::format("cd {} || exit 1\np=$(cat pid)\ntail -c +1 -f -s 0.1 --pid=$p events\n"
@@ -256,6 +259,7 @@ private:
             switch (m_observer.wish(isOpen ? 0 : kWaitMs)) {
             case RemoteWish::stop:
                 // The shell of a background process ignores SIGINT; the run does not.
+                m_isStopped = true;
                 try {
                     m_machine.run(fmt::format("kill -INT -$(cat {}/pid)", shellWord(m_folder)));
                 } catch (const Error&) {
@@ -292,6 +296,7 @@ private:
     const RunFiles m_files;
     std::string m_folder; ///< of the run on the host
     bool m_hasRsync = false;
+    bool m_isStopped = false; ///< by the user
 };
 
 } // namespace

@@ -46,7 +46,9 @@ public:
 
 /// How a run on another machine has ended.
 struct RemoteEnd {
-    int exitCode = 0; ///< of `twb run`
+    int exitCode = 0; ///< of `twb run`, or of `mpirun`
+    /// The user has stopped it before its end. A launcher may then have another exit code than `twb run`.
+    bool isCancelled = false;
     std::string host;
     std::string messages; ///< with RemoteRun::hasEvents: what it has written to stderr
 };

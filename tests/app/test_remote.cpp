@@ -234,6 +234,40 @@ private Q_SLOTS:
         QCOMPARE(m_host->runs(), QStringList());
     }
 
+    /// A launcher that is stopped ends with 1.
+    void ctrlCStopsSeveralRanksThere() {
+        if (QStandardPaths::findExecutable("mpirun").isEmpty()) QSKIP("no mpirun");
+        const Program twb;
+        twb.save("g.twb", longGraph());
+        QProcess process;
+        start(process, twb,
+              longRun(m_on, "1000000") << "--ranks"
+                                       << "2");
+        QTRY_COMPARE_WITH_TIMEOUT(m_host->processes().size(), std::size_t(2), 30000);
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        const Ended ended = Program::wait(process, 60000);
+        QVERIFY2(ended.exit == 130, qPrintable(QString::number(ended.exit) + ended.err));
+        QVERIFY2(ended.err.contains("g.twb: cancelled on there"), qPrintable(ended.err));
+        QTRY_VERIFY_WITH_TIMEOUT(m_host->processes().empty(), 30000);
+        QCOMPARE(m_host->runs(), QStringList());
+    }
+
+    void ctrlCOfACalibrationSpeaksOfIt() {
+        const Program twb;
+        twb.write("ssh", "#!/bin/sh\n: > started\nexec sleep 600\n"); // it never answers
+        QFile::setPermissions(twb.file("ssh"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        const QByteArray ssh = qgetenv("TWB_SSH");
+        qputenv("TWB_SSH", twb.file("ssh").toUtf8());
+        QProcess process;
+        start(process, twb, {"calibrate", "--on", "ssh:there"});
+        qputenv("TWB_SSH", ssh);
+        QTRY_VERIFY_WITH_TIMEOUT(twb.exists("started"), 30000);
+        ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+        const Ended ended = Program::wait(process, 60000);
+        QCOMPARE(ended.exit, 130);
+        QVERIFY2(ended.err.contains("the calibration on there was cancelled"), qPrintable(ended.err));
+    }
+
     void aLostConnectionIsASentenceAndTheRunGoesOn() {
         const Program twb;
         twb.save("g.twb", longGraph());
