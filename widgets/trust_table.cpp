@@ -26,8 +26,8 @@ std::filesystem::path folderOf(const QTreeWidgetItem& row) {
 TrustTable::TrustTable(QWidget* parent)
     : QWidget(parent), m_list(new QTreeWidget), m_forget(new QPushButton(tr("&Forget the answer"))) {
     m_list->setObjectName(QStringLiteral("trustList"));
-    m_list->setAccessibleName(tr("Folders of plug-ins"));
-    m_list->setHeaderLabels({tr("folder of plug-ins")});
+    m_list->setAccessibleName(tr("Plug-in folders"));
+    m_list->setHeaderLabels({tr("plug-in folder")});
     m_list->setRootIsDecorated(false);
     m_list->setTextElideMode(Qt::ElideMiddle);
     m_list->header()->setSectionResizeMode(0, QHeaderView::Stretch);

@@ -10,7 +10,7 @@ class QTreeWidget;
 
 namespace twb {
 
-/// The folders of plug-ins beside projects about which the user has answered, with the answers. A ticked
+/// The plug-in folders beside projects about which the user has answered, with the answers. A ticked
 /// folder is used; an answer can be taken back, so that the folder's next project asks again.
 class TrustTable : public QWidget {
     Q_OBJECT

@@ -157,7 +157,7 @@ std::string toTable(const RankReport& report) {
     if (report.ranks.empty()) return table.toString();
     if (RankReport::isModelled(report.ranks)) return table.toString() + "\n" + modelledTable(report.ranks);
     TextTable ranks({right, right, right, right, right, left}, 2);
-    ranks.add({"rank", "iteration", "without waiting", "waiting", "samples/s", ""});
+    ranks.add({"rank", "iteration", "own time", "waiting", "samples/s", ""});
     ranks.addRule();
     for (std::size_t i = 0; i < report.ranks.size(); ++i) {
         const RankPace& rank = report.ranks[i];

@@ -28,7 +28,7 @@ struct RankReport {
     std::vector<CollectiveWait> waits; ///< by call
     std::vector<RankPace> ranks;       ///< empty in a simulated world, whose other ranks do not exist
 
-    /// The rank that takes longest without waiting; -1 without ranks, or if any rank is modelled.
+    /// The rank with the longest own time; -1 without ranks, or if any rank is modelled.
     int slowest() const noexcept { return slowestOf(ranks); }
     static int slowestOf(const std::vector<RankPace>& ranks) noexcept;
     /// Whether any rank is modelled. Ranks wait in real time, so their waits cannot be compared with its
