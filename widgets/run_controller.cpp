@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "ops/op_table.h"
 #include "widgets/breakpoint_edits.h"
+#include "widgets/inspector/tensor_text.h"
 #include "widgets/text.h"
 
 #include <algorithm>
@@ -375,7 +376,7 @@ void RunController::logEnd() {
     log(m_result->status == RunStatus::failed ? Severity::error : Severity::note, m_sentence);
     for (const ProbeValue& probe : m_probes)
         if (probe.elements == 1)
-            log(Severity::note, QStringLiteral("%1 = %2").arg(toQt(probe.name), compact(probe.value)));
+            log(Severity::note, QStringLiteral("%1 = %2").arg(toQt(probe.name), valueText(probe)));
 }
 
 void RunController::forget() {

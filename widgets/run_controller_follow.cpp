@@ -1,3 +1,4 @@
+#include "widgets/inspector/tensor_text.h"
 #include "widgets/run_controller.h"
 #include "widgets/text.h"
 
@@ -122,7 +123,7 @@ void RunController::endFollowing(RunResult result, const QString& sentence, std:
     if (!ranks.empty()) m_ranks = std::move(ranks); // a trace has set its own
     for (const ProbeValue& probe : m_probes)
         if (const Node* node = m_snapshot.findByName(probe.name); node && probe.elements == 1)
-            m_state.nodes[node->id].value = compact(probe.value);
+            m_state.nodes[node->id].value = valueText(probe);
     m_date = dateNow();
     m_sentence = sentence.isEmpty() ? endSentence(*m_result) : sentence;
     logEnd();

@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "ops/op_table.h"
+#include "widgets/inspector/tensor_text.h"
 #include "widgets/run_controller.h"
 #include "widgets/text.h"
 
@@ -86,7 +87,7 @@ void RunController::readProbes(const std::function<std::optional<Tensor>(PortRef
         const std::optional<Tensor> value = valueOf(source);
         if (!value || value->elementCount() != 1) continue;
         m_probes.push_back(probe(node->name, *value));
-        m_state.nodes[node->id].value = compact(m_probes.back().value);
+        m_state.nodes[node->id].value = valueText(m_probes.back());
     }
 }
 

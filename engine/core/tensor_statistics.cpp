@@ -1,5 +1,7 @@
 #include "core/tensor_statistics.h"
 
+#include "core/whole_number.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -20,6 +22,23 @@ template <class Visit> void forEach(const Tensor& tensor, Visit visit) {
         for (std::int64_t i = 0; i < count; ++i) visit(tensor.at(i));
 }
 
+/// Corrects the places of the smallest and the largest element, of which several may be the same double.
+void findEnds(const Tensor& tensor, TensorStatistics& statistics) {
+    WholeNumber least = wholeNumberAt(tensor, statistics.minAt);
+    WholeNumber most = wholeNumberAt(tensor, statistics.maxAt);
+    for (std::int64_t i = 0; i < statistics.count; ++i) {
+        const WholeNumber number = wholeNumberAt(tensor, i);
+        if (number < least) {
+            least = number;
+            statistics.minAt = i;
+        }
+        if (number > most) {
+            most = number;
+            statistics.maxAt = i;
+        }
+    }
+}
+
 } // namespace
 
 TensorStatistics statisticsOf(const Tensor& tensor) {
@@ -38,14 +57,21 @@ TensorStatistics statisticsOf(const Tensor& tensor) {
             return;
         }
         if (value == 0) ++s.zero;
-        s.min = s.finite == 0 ? value : std::min(s.min, value);
-        s.max = s.finite == 0 ? value : std::max(s.max, value);
+        if (s.finite == 0 || value < s.min) {
+            s.min = value;
+            s.minAt = place;
+        }
+        if (s.finite == 0 || value > s.max) {
+            s.max = value;
+            s.maxAt = place;
+        }
         ++s.finite;
         const double before = value - s.mean;
         s.mean += before / double(s.finite);
         squares += before * (value - s.mean);
     });
     if (s.finite == 0) return s;
+    if (tensor.dtype() == DType::i64 || tensor.dtype() == DType::u64) findEnds(tensor, s);
     s.std = std::sqrt(squares / double(s.finite));
     const double width = s.max - s.min;
     forEach(tensor, [&](double value) {

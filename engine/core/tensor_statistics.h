@@ -20,6 +20,8 @@ struct TensorStatistics {
     std::int64_t zero = 0;
     std::int64_t firstNan = -1;      ///< row-major index; -1: none
     std::int64_t firstInfinite = -1; ///< row-major index; -1: none
+    std::int64_t minAt = -1;         ///< row-major index of the smallest element; -1: none is finite
+    std::int64_t maxAt = -1;         ///< row-major index of the largest element; -1: none is finite
     double min = 0;
     double max = 0;
     double mean = 0;

@@ -1,5 +1,6 @@
 #include "profile/report.h"
 
+#include "core/whole_number.h"
 #include "profile/profiles.h"
 #include "profile/rank_report.h"
 #include "profile/report_parts.h"
@@ -205,7 +206,7 @@ Json probesOf(const RunReport& report) {
     for (const ProbeValue& probe : report.probes) {
         Json row{{"name", probe.name}, {"type", probe.type}, {"elements", probe.elements}};
         if (probe.elements == 1) {
-            row["value"] = number(probe.value);
+            row["value"] = probe.digits.empty() ? number(probe.value) : Json::parse(probe.digits);
         } else if (probe.elements > 1) {
             row["min"] = number(probe.minimum);
             row["max"] = number(probe.maximum);
@@ -251,6 +252,7 @@ ProbeValue probe(std::string name, const Tensor& tensor) {
     out.name = std::move(name);
     out.type = tensor.type().toString();
     out.elements = tensor.elementCount();
+    if (out.elements == 1 && holdsIntegers(tensor.dtype())) out.digits = wholeNumberAt(tensor, 0).toString();
     double sum = 0;
     std::int64_t numbers = 0;
     for (std::int64_t i = 0; i < out.elements; ++i) {

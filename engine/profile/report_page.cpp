@@ -264,6 +264,7 @@ std::string stepsOf(const Json& report) {
 
 /// A probe's number, which JSON may hold as text.
 std::string numberOf(const Json& value) {
+    if (value.is_number_integer()) return value.dump();
     return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : value.get<std::string>();
 }
 

@@ -132,7 +132,7 @@ std::string probes(const RunReport& report, bool color) {
     for (const ProbeValue& probe : report.probes) {
         std::string seen = "no elements";
         if (probe.elements == 1)
-            seen = figure(probe.value);
+            seen = probe.digits.empty() ? figure(probe.value) : probe.digits;
         else if (probe.elements > 1)
             seen = fmt::format("min {}  max {}  mean {}", figure(probe.minimum), figure(probe.maximum),
                                figure(probe.mean));

@@ -43,7 +43,8 @@ Json toJson(const ProbeValue& probe) {
             number(probe.minimum),
             number(probe.maximum),
             number(probe.mean),
-            probe.notANumber};
+            probe.notANumber,
+            probe.digits};
 }
 
 std::uint32_t stepFrom(const Json& json, const Plan& plan) {
@@ -58,6 +59,7 @@ ProbeValue probeFrom(const Json& json) {
             json.at(2),
             numberFrom(json.at(3)),
             numberFrom(json.at(4)),
+            json.at(8),
             numberFrom(json.at(5)),
             numberFrom(json.at(6)),
             json.at(7)};

@@ -120,7 +120,8 @@ private Q_SLOTS:
                            probe("nothing", Tensor::of<float>({0}, {})),
                            probe("loss", Tensor::of<double>({1}, {inf})),
                            probe("lost", Tensor::of<double>({2}, {nan, nan})),
-                           probe("right", Tensor::of<bool>({3}, {true, false, true}))};
+                           probe("right", Tensor::of<bool>({3}, {true, false, true})),
+                           probe("odd", Tensor::of<std::int64_t>({}, {9007199254740993}))};
         const json rows = json::parse(toJson(m_report)).at("probes");
         QCOMPARE(rows[0].at("value"), 0.5);
         QCOMPARE(rows[0].at("type"), "f32 scalar");
@@ -133,7 +134,9 @@ private Q_SLOTS:
         QCOMPARE(rows[3].at("value"), "inf");
         QCOMPARE(rows[4].at("mean"), "nan");
         QVERIFY(std::abs(rows[5].at("mean").get<double>() - 2.0 / 3) < 1e-12);
+        QCOMPARE(rows[6].at("value"), 9007199254740993); // no double
         const std::string table = toTable(m_report, false);
+        QVERIFY(table.find("9007199254740993") != std::string::npos);
         QVERIFY(table.find("min -2  max 4  mean 1  nan 1") != std::string::npos);
         QVERIFY(table.find("no elements") != std::string::npos);
     }

@@ -77,6 +77,7 @@ private Q_SLOTS:
         probe.name = "seen";
         probe.value = std::nan("");
         probe.minimum = -HUGE_VAL;
+        probe.digits = "9007199254740993";
         {
             RunEventWriter writer(path.toStdString(), *plan, 2);
             writer.add(records);
@@ -98,6 +99,7 @@ private Q_SLOTS:
         QCOMPARE(read.result()->memory.front().second.peak, std::size_t(2));
         QVERIFY(std::isnan(read.probes().front().value));
         QCOMPARE(read.probes().front().minimum, -HUGE_VAL);
+        QCOMPARE(read.probes().front().digits, std::string("9007199254740993"));
         QCOMPARE(read.ranks().size(), std::size_t(2));
         QCOMPARE(read.ranks()[0].waitNs, 2000.0);
         QCOMPARE(read.ranks()[0].samplesPerSecond, 20.0);

@@ -13,6 +13,7 @@
 #include "widgets/inspector/op_help_view.h"
 #include "widgets/inspector/problem_cards.h"
 #include "widgets/inspector/tensor_panel.h"
+#include "widgets/inspector/tensor_text.h"
 #include "widgets/labels.h"
 #include "widgets/price.h"
 #include "widgets/text.h"
@@ -527,7 +528,7 @@ void Inspector::refreshFigures() {
     for (const Device device : m_document.devices().devices())
         if (const Backend* backend = m_document.devices().find(device))
             rows.push_back({toQt(device.toString()), toQt(backend->info().name)});
-    for (const ProbeValue& probe : m_runs.probes()) rows.push_back({toQt(probe.name), compact(probe.value)});
+    for (const ProbeValue& probe : m_runs.probes()) rows.push_back({toQt(probe.name), valueText(probe)});
     m_facts->setRows(rows);
 }
 
@@ -600,7 +601,8 @@ std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
                                           ? tr("trained, 1 step")
                                           : tr("trained, %1 steps").arg(grouped(m_training.place().steps))});
     else if (seen)
-        rows.push_back({tr("value"), seen->elementCount() == 1 ? compact(seen->at(0)) : tr("shown below")});
+        rows.push_back({tr("value"),
+                        seen->elementCount() == 1 ? valueText(probe(node.name, *seen)) : tr("shown below")});
     else if (run == m_runs.state().nodes.end() ||
              (run->second.state == StepState::pending && run->second.ns <= 0))
         rows.push_back({tr("state"), tr("not run yet")});

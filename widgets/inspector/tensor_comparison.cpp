@@ -1,6 +1,7 @@
 #include "widgets/inspector/tensor_comparison.h"
 
 #include "core/error.h"
+#include "core/whole_number.h"
 
 #include <cmath>
 #include <limits>
@@ -19,13 +20,20 @@ TensorComparison compare(const Tensor& a, const Tensor& b) {
     out.relative = Tensor::onHost({DType::f32, a.shape()});
     auto* difference = static_cast<float*>(out.difference.data());
     auto* relative = static_cast<float*>(out.relative.data());
+    const bool isWhole = holdsIntegers(a.dtype()) && holdsIntegers(b.dtype());
     double sum = 0;
     std::int64_t finite = 0;
     for (std::int64_t i = 0; i < out.count; ++i) {
         const double x = a.at(i);
         const double y = b.at(i);
-        const bool isAlike = x == y || (std::isnan(x) && std::isnan(y));
-        double off = isAlike ? 0 : std::abs(x - y);
+        double off = 0;
+        bool isAlike = x == y || (std::isnan(x) && std::isnan(y));
+        if (isWhole) {
+            off = distance(wholeNumberAt(a, i), wholeNumberAt(b, i));
+            isAlike = off == 0;
+        } else if (!isAlike) {
+            off = std::abs(x - y);
+        }
         if (std::isnan(off)) off = kInfinity;
         const double share = isAlike ? 0 : y == 0 ? kInfinity : off / std::abs(y);
         difference[i] = static_cast<float>(off);
@@ -40,8 +48,6 @@ TensorComparison compare(const Tensor& a, const Tensor& b) {
         if (out.worst >= 0 && off <= out.maxAbs) continue;
         out.maxAbs = off;
         out.worst = i;
-        out.worstA = x;
-        out.worstB = y;
     }
     if (finite > 0) out.meanAbs = sum / static_cast<double>(finite);
     return out;

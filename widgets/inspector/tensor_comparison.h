@@ -15,8 +15,6 @@ struct TensorComparison {
     double meanAbs = 0;
     std::int64_t worst =
         -1; ///< index of the largest |a − b|; a NaN in only one tensor is the largest; -1: no difference
-    double worstA = 0;
-    double worstB = 0;
     Tensor difference; ///< f32, of the same shape: |a − b|
     Tensor relative;   ///< f32: |a − b| / |b|
 };

@@ -279,8 +279,8 @@ void TensorPanel::sayStatistics() {
     const TensorStatistics& s = *m_statistics;
     const QString dot = QStringLiteral(" · ");
     std::vector<FactRows::Row> rows{
-        {tr("min"), compact(s.min)},
-        {tr("max"), compact(s.max)},
+        {tr("min"), s.minAt < 0 ? compact(s.min) : valueText(m_tensor, s.minAt)},
+        {tr("max"), s.maxAt < 0 ? compact(s.max) : valueText(m_tensor, s.maxAt)},
         {tr("mean"), compact(s.mean)},
         {tr("std"), compact(s.std)},
         {tr("NaN · inf · zero"), grouped(s.nan) + dot + grouped(s.infinite) + dot + grouped(s.zero)}};
@@ -335,8 +335,8 @@ void TensorPanel::showComparison() {
         {tr("mean abs"), compact(difference.meanAbs)}};
     if (difference.worst >= 0) {
         rows.push_back({tr("worst at"), indexText(m_tensor.shape(), difference.worst)});
-        rows.push_back({tr("this tensor"), compact(difference.worstA)});
-        rows.push_back({tr("reference value"), compact(difference.worstB)});
+        rows.push_back({tr("this tensor"), valueText(m_tensor, difference.worst)});
+        rows.push_back({tr("reference value"), valueText(m_kept, difference.worst)});
     }
     m_facts->setRows(rows);
 }

@@ -1,6 +1,6 @@
 #include "widgets/inspector/tensor_table_model.h"
 
-#include "widgets/text.h"
+#include "widgets/inspector/tensor_text.h"
 #include "widgets/theme.h"
 
 #include <algorithm>
@@ -42,10 +42,7 @@ double TensorTableModel::valueAt(std::int64_t row, std::int64_t column) const {
 }
 
 QString TensorTableModel::textAt(std::int64_t row, std::int64_t column) const {
-    const double value = valueAt(row, column);
-    if (m_tensor.dtype() == DType::boolean) return value != 0 ? tr("true") : tr("false");
-    if (holdsIntegers(m_tensor.dtype())) return QString::number(qint64(value));
-    return compact(value);
+    return valueText(m_tensor, (m_slice * m_rows + row) * m_columns + column);
 }
 
 int TensorTableModel::rowCount(const QModelIndex& parent) const {

@@ -1,7 +1,10 @@
 #include "widgets/inspector/tensor_text.h"
 
+#include "core/whole_number.h"
+#include "profile/report.h"
 #include "widgets/text.h"
 
+#include <QCoreApplication>
 #include <QStringList>
 
 #include <algorithm>
@@ -12,6 +15,11 @@
 namespace twb {
 namespace {
 
+/// For translators.
+struct TensorWords {
+    Q_DECLARE_TR_FUNCTIONS(TensorWords)
+};
+
 /// NumPy has neither bf16 nor narrow dtypes; their values are written in wider ones.
 QString numpyName(DType dtype) {
     if (dtype == DType::bf16 || isNarrowFloat(dtype)) return QStringLiteral("float32");
@@ -21,18 +29,10 @@ QString numpyName(DType dtype) {
 }
 
 QString elementText(const Tensor& tensor, std::int64_t i) {
-    switch (tensor.dtype()) {
-    case DType::boolean:
-        return tensor.at(i) != 0 ? QStringLiteral("True") : QStringLiteral("False");
-    case DType::i64: // a double cannot represent all of them
-        return QString::number(static_cast<const std::int64_t*>(tensor.data())[i]);
-    case DType::u64:
-        return QString::number(static_cast<const std::uint64_t*>(tensor.data())[i]);
-    default:
-        break;
-    }
+    if (holdsIntegers(tensor.dtype())) return toQt(wholeNumberAt(tensor, i).toString());
     const double value = tensor.at(i);
-    if (holdsIntegers(tensor.dtype())) return QString::number(qint64(value));
+    if (tensor.dtype() == DType::boolean)
+        return value != 0 ? QStringLiteral("True") : QStringLiteral("False");
     if (std::isnan(value)) return QStringLiteral("np.nan");
     if (std::isinf(value)) return value > 0 ? QStringLiteral("np.inf") : QStringLiteral("-np.inf");
     const int digits = tensor.dtype() == DType::f64 ? std::numeric_limits<double>::max_digits10
@@ -63,6 +63,18 @@ QString indexText(const Shape& shape, std::int64_t flat) {
         flat /= size;
     }
     return QLatin1Char('[') + places.join(QStringLiteral(", ")) + QLatin1Char(']');
+}
+
+QString valueText(const Tensor& tensor, std::int64_t flat) {
+    if (holdsIntegers(tensor.dtype())) return toQt(wholeNumberAt(tensor, flat).toString());
+    const double value = tensor.at(flat);
+    if (tensor.dtype() == DType::boolean)
+        return value != 0 ? TensorWords::tr("true") : TensorWords::tr("false");
+    return compact(value);
+}
+
+QString valueText(const ProbeValue& probe) {
+    return probe.digits.empty() ? compact(probe.value) : toQt(probe.digits);
 }
 
 std::optional<QString> numpyText(const Tensor& tensor) {

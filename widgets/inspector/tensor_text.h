@@ -8,8 +8,16 @@
 
 namespace twb {
 
+struct ProbeValue;
+
 /// "[3, 17]": the index of element `flat`, counted row-major; "[]" for a scalar.
 QString indexText(const Shape& shape, std::int64_t flat);
+
+/// Element `flat` of a host tensor, counted row-major: an integer exactly, another number rounded, "true".
+QString valueText(const Tensor& tensor, std::int64_t flat);
+
+/// The value of a Probe with one element, likewise.
+QString valueText(const ProbeValue& probe);
 
 /// The limit of numpyText().
 inline constexpr std::int64_t kMostNumpyElements = 100'000;
