@@ -292,15 +292,14 @@ private Q_SLOTS:
         QLineEdit* field = line(hand, "alpha");
         type(field, "4");
         if (byKey) {
-            QTest::keyClick(field, Qt::Key_F8); // a Gemm without inputs is a problem
-            QTest::keyClick(hand.window->focusWidget(), Qt::Key_F8);
+            QTest::keyClick(field, Qt::Key_F8); // the next problem: a Gemm without inputs
         } else {
             Selection other;
             other.nodes = {g.one};
             hand.document.select(other);
         }
-        QVERIFY(!hand.document.selection().nodes.contains(g.two) || byKey);
-        QCoreApplication::processEvents();
+        QVERIFY(hand.document.selection().nodes == std::set{g.one});
+        QCOMPARE(line(hand, "alpha")->text(), QStringLiteral("0.5"));
         QCOMPARE(hand.node(g.two).attributes.number("alpha"), 4.0);
         QCOMPARE(hand.node(g.one).attributes.number("alpha"), 0.5);
         QVERIFY(!hand.node(g.three).attributes.has("alpha"));
