@@ -104,6 +104,32 @@ private Q_SLOTS:
                  QSet<QString>(options.begin(), options.end()));
     }
 
+    /// In both directions, so that neither a new option nor one that was removed is forgotten.
+    void theManualHasTheOptionsOfThePrograms() {
+        QSet<QString> options;
+        for (const QStringList& call : calls())
+            for (const QString& option : optionsInHelp(call)) options << option;
+        static const QRegularExpression word(QStringLiteral("(?<![\\w-])--[a-z][a-z0-9-]+(?![\\w-]*--)"));
+        const QDir manual(QStringLiteral(TWB_SOURCE_DIR "/resources/manual"));
+        QSet<QString> named;
+        for (const QString& page : manual.entryList({QStringLiteral("*.md")})) {
+            QFile file(manual.filePath(page));
+            QVERIFY(file.open(QIODevice::ReadOnly));
+            const QString text = QString::fromUtf8(file.readAll());
+            for (auto found = word.globalMatch(text); found.hasNext();) named << found.next().captured();
+        }
+        // Of docker, cmake and package.sh; and one for the window alone.
+        const QSet<QString> ofOthers{"--rm", "--build", "--preset", "--no-cuda"};
+        const QSet<QString> internal{"--events", "--version"};
+        const auto sorted = [](const QSet<QString>& all) {
+            QStringList out(all.begin(), all.end());
+            out.sort();
+            return out.join(' ');
+        };
+        QCOMPARE(sorted(named - options - ofOthers), QString());
+        QCOMPARE(sorted(options - named - internal), QString());
+    }
+
     void theMainPageListsCommandsAndExitCodes() {
         const QString page = m_twb.run({"man"}).out.replace("\\-", "-");
         for (const QStringList& call : calls())
