@@ -117,11 +117,7 @@ private Q_SLOTS:
 
     void inputMayBeAnOutput() {
         onnx::ModelProto model = modelWithFunctions();
-        onnx::FunctionProto& same = *model.add_functions();
-        same.set_domain("ours");
-        same.set_name("Same");
-        same.add_input("x");
-        same.add_output("x");
+        addFunction(model, "Same").set_output(0, "x");
         *model.mutable_graph()->mutable_node(2) = node("ours", "Same", "same", {"middle"}, {"y"});
         const ImportedModel imported = parse(model);
         QCOMPARE(imported.graph.find(imported.outputs.at(0).from.node)->op, std::string("Identity"));
@@ -132,10 +128,7 @@ private Q_SLOTS:
         onnx::FunctionProto& leaky = *model.mutable_functions(0);
         leaky.mutable_opset_import(0)->set_version(9);
         *leaky.mutable_node(0) = node("", "Clip", "clip", {"x"}, {"y"});
-        auto& most = *leaky.mutable_node(0)->add_attribute();
-        most.set_name("max");
-        most.set_type(onnx::AttributeProto::FLOAT);
-        most.set_f(6);
+        *leaky.mutable_node(0)->add_attribute() = floatAttribute("max", 6);
         const ImportedModel imported = parse(model);
         const Node* clip = imported.graph.findByName("block/first/clip");
         QVERIFY(clip && imported.graph.sourceOf({clip->id, 2}));
@@ -149,11 +142,7 @@ private Q_SLOTS:
 
         onnx::ModelProto bomb = modelWithFunctions(); // each level calls the next one twice
         for (int level = 0; level < 40; ++level) {
-            onnx::FunctionProto& function = *bomb.add_functions();
-            function.set_domain("ours");
-            function.set_name("F" + std::to_string(level));
-            function.add_input("x");
-            function.add_output("y");
+            onnx::FunctionProto& function = addFunction(bomb, "F" + std::to_string(level));
             const std::string next = level == 39 ? "Leaky" : "F" + std::to_string(level + 1);
             *function.add_node() = node("ours", next, "a", {"x"}, {"m"});
             *function.add_node() = node("ours", next, "b", {"m"}, {"y"});

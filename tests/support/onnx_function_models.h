@@ -25,41 +25,47 @@ inline void setDefault(onnx::FunctionProto& function, const onnx::AttributeProto
         attribute.SerializeAsString();
 }
 
+/// Adds an empty function y = NAME(x) of the domain "ours".
+inline onnx::FunctionProto& addFunction(onnx::ModelProto& model, const std::string& name) {
+    onnx::FunctionProto& out = *model.add_functions();
+    out.set_domain("ours");
+    out.set_name(name);
+    out.add_input("x");
+    out.add_output("y");
+    out.add_opset_import()->set_version(17);
+    return out;
+}
+
+inline onnx::AttributeProto floatAttribute(const std::string& name, float value) {
+    onnx::AttributeProto out;
+    out.set_name(name);
+    out.set_type(onnx::AttributeProto::FLOAT);
+    out.set_f(value);
+    return out;
+}
+
+/// Gives an attribute of a function's node the value of an attribute of the function.
+inline void setReference(onnx::NodeProto& node, const std::string& attribute, const std::string& of) {
+    onnx::AttributeProto& out = *node.add_attribute();
+    out.set_name(attribute);
+    out.set_type(onnx::AttributeProto::FLOAT);
+    out.set_ref_attr_name(of);
+}
+
 /// Two(x) = Leaky(Leaky(x)), Leaky(x; alpha = 0.25) = LeakyRelu(x), applied to the sum of the small model.
 inline onnx::ModelProto modelWithFunctions() {
     onnx::ModelProto model = smallModel();
     auto& import = *model.add_opset_import();
     import.set_domain("ours");
     import.set_version(1);
-    onnx::FunctionProto& leaky = *model.add_functions();
-    leaky.set_domain("ours");
-    leaky.set_name("Leaky");
-    leaky.add_input("x");
-    leaky.add_output("y");
+    onnx::FunctionProto& leaky = addFunction(model, "Leaky");
     leaky.add_attribute("alpha");
-    leaky.add_opset_import()->set_version(17);
-    auto& relu = *leaky.add_node() = node("", "LeakyRelu", "relu", {"x"}, {"y"});
-    auto& alpha = *relu.add_attribute();
-    alpha.set_name("alpha");
-    alpha.set_type(onnx::AttributeProto::FLOAT);
-    alpha.set_ref_attr_name("alpha");
-    onnx::AttributeProto usual;
-    usual.set_name("alpha");
-    usual.set_type(onnx::AttributeProto::FLOAT);
-    usual.set_f(0.25F);
-    setDefault(leaky, usual);
-    onnx::FunctionProto& two = *model.add_functions();
-    two.set_domain("ours");
-    two.set_name("Two");
-    two.add_input("x");
-    two.add_output("y");
-    two.add_opset_import()->set_version(17);
+    setReference(*leaky.add_node() = node("", "LeakyRelu", "relu", {"x"}, {"y"}), "alpha", "alpha");
+    setDefault(leaky, floatAttribute("alpha", 0.25F));
+    onnx::FunctionProto& two = addFunction(model, "Two");
     *two.add_node() = node("ours", "Leaky", "first", {"x"}, {"between"});
     auto& second = *two.add_node() = node("ours", "Leaky", "second", {"between"}, {"y"});
-    auto& given = *second.add_attribute();
-    given.set_name("alpha");
-    given.set_type(onnx::AttributeProto::FLOAT);
-    given.set_f(0.5F);
+    *second.add_attribute() = floatAttribute("alpha", 0.5F);
     onnx::GraphProto& graph = *model.mutable_graph();
     *graph.mutable_node(1) = node("ours", "Two", "block", {"sum"}, {"middle"});
     *graph.add_node() = node("ours", "Two", "block2", {"middle"}, {"y"});
@@ -70,26 +76,13 @@ inline onnx::ModelProto modelWithFunctions() {
 inline void addSwish(onnx::ModelProto& model, std::int64_t version) {
     for (auto& import : *model.mutable_opset_import())
         if (import.domain() == "ours") import.set_version(version);
-    onnx::FunctionProto& swish = *model.add_functions();
-    swish.set_domain("ours");
-    swish.set_name("Swish");
+    onnx::FunctionProto& swish = addFunction(model, "Swish");
     swish.set_doc_string("x · sigmoid(beta · x)\nThe second line is not shown.");
-    swish.add_input("x");
-    swish.add_output("y");
-    swish.add_opset_import()->set_version(17);
-    auto& beta = *swish.add_node() = node("", "Constant", "beta", {}, {"beta"});
-    auto& value = *beta.add_attribute();
-    value.set_name("value_float");
-    value.set_type(onnx::AttributeProto::FLOAT);
-    value.set_ref_attr_name("beta");
+    setReference(*swish.add_node() = node("", "Constant", "beta", {}, {"beta"}), "value_float", "beta");
     *swish.add_node() = node("", "Mul", "scale", {"x", "beta"}, {"scaled"});
     *swish.add_node() = node("", "Sigmoid", "sigmoid", {"scaled"}, {"gate"});
     *swish.add_node() = node("", "Mul", "product", {"x", "gate"}, {"y"});
-    onnx::AttributeProto usual;
-    usual.set_name("beta");
-    usual.set_type(onnx::AttributeProto::FLOAT);
-    usual.set_f(1.0F);
-    setDefault(swish, usual);
+    setDefault(swish, floatAttribute("beta", 1.0F));
 }
 
 } // namespace twb::test

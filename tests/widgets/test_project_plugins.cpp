@@ -68,9 +68,7 @@ class TestProjectPlugins : public QObject {
 private Q_SLOTS:
     void initTestCase() {
         isolateSettings();
-        qputenv("TWB_OPS", "");
-        qputenv("XDG_CONFIG_HOME", m_folder.filePath(QStringLiteral("config")).toLocal8Bit());
-        qputenv("XDG_CACHE_HOME", m_folder.filePath(QStringLiteral("cache")).toLocal8Bit());
+        isolatePlugins(m_folder);
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 

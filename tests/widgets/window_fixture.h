@@ -38,6 +38,13 @@ inline void isolateSettings() {
     QApplication::setApplicationName(QStringLiteral("twb-tests"));
 }
 
+/// Plug-ins beside projects are asked about, and remembered in files of the test's own.
+inline void isolatePlugins(const QTemporaryDir& folder) {
+    qputenv("TWB_OPS", "");
+    qputenv("XDG_CONFIG_HOME", folder.filePath(QStringLiteral("config")).toLocal8Bit());
+    qputenv("XDG_CACHE_HOME", folder.filePath(QStringLiteral("cache")).toLocal8Bit());
+}
+
 /// The value of an environment variable; otherwise a default short enough for a run of all suites.
 inline int numberFrom(const char* variable, int otherwise) {
     const int number = qEnvironmentVariableIntValue(variable);
