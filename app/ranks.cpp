@@ -89,7 +89,7 @@ struct Ranks::Shared {
 struct Ranks::Public {
     std::atomic<bool> hasEnded{false};
     pid_t process = 0;
-    std::array<char, 256> node{};
+    RankPulse pulse;
 };
 
 Ranks::Ranks(const RankOptions& options, const fs::path& file,
@@ -140,6 +140,8 @@ Ranks::~Ranks() {
     if (isLast && !folder.empty()) fs::remove_all(folder, ignored);
     for (const int file : {m_stderr, m_life})
         if (file >= 0) ::close(file);
+    for (const Public* one : m_here)
+        if (one) ::munmap(const_cast<Public*>(one), sizeof(Public));
     if (m_public) ::munmap(m_public, sizeof(Public));
     ::munmap(m_shared, sizeof(Shared));
 }
@@ -210,16 +212,30 @@ std::vector<Ranks::Watched> Ranks::ranksHere() const {
         const int life =
             ::open((folder / fmt::format("rank{}.life", rank)).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         if (life < 0) continue; // on another machine
-        const int file = ::open((folder / fmt::format("rank{}", rank)).c_str(), O_RDONLY | O_CLOEXEC);
-        void* const memory =
-            file < 0 ? MAP_FAILED : ::mmap(nullptr, sizeof(Public), PROT_READ, MAP_SHARED, file, 0);
-        if (file >= 0) ::close(file);
-        if (memory != MAP_FAILED)
-            out.push_back({rank, life, static_cast<const Public*>(memory)});
+        if (const Public* shared = open(rank))
+            out.push_back({rank, life, shared});
         else
             ::close(life);
     }
     return out;
+}
+
+/// What a rank of this machine shows; null if it is on another one.
+const Ranks::Public* Ranks::open(int rank) const {
+    const fs::path name = fs::path(m_shared->folder.data()) / fmt::format("rank{}", rank);
+    const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return nullptr;
+    void* const memory = ::mmap(nullptr, sizeof(Public), PROT_READ, MAP_SHARED, file, 0);
+    ::close(file);
+    return memory == MAP_FAILED ? nullptr : static_cast<const Public*>(memory);
+}
+
+RankPulse* Ranks::pulse() const noexcept { return m_public ? &m_public->pulse : nullptr; }
+
+std::vector<LiveRank> Ranks::live() const {
+    std::vector<const RankPulse*> pulses;
+    for (const Public* one : m_here) pulses.push_back(one ? &one->pulse : nullptr);
+    return liveRanks(pulses);
 }
 
 /// Runs in the watch until its rank has ended. All watches of a machine look at all of its ranks: a launcher
@@ -247,7 +263,7 @@ void Ranks::watch(int own) const {
         if (ended.size() > 1) ::usleep(kOthersMs * 1000); // another watch may have seen more
         if (!ended.empty())
             sayOnce(m_shared->folder.data(),
-                    sentenceFor(ended[0].rank, ended[0].shared->process, ended[0].shared->node.data()),
+                    sentenceFor(ended[0].rank, ended[0].shared->process, ended[0].shared->pulse.node()),
                     m_stderr, m_writeFailure);
         else if (isOwnEnd && !m_shared->hasMet && !m_shared->hasEnded)
             sayOnce("", sentenceFor(m_launcher.rank, 0, ""), m_stderr, m_writeFailure);
@@ -255,11 +271,11 @@ void Ranks::watch(int own) const {
     }
 }
 
-std::string Ranks::sentenceFor(int rank, int process, const char* node) const {
+std::string Ranks::sentenceFor(int rank, int process, const std::string& node) const {
     return fmt::format("rank {} of {} was killed or has ended early{}; {}", rank, m_launcher.size,
                        process > 0 ? fmt::format(" (process {})", process) : std::string(),
-                       node[0] ? fmt::format("its last step was \"{}\"", node)
-                               : std::string("it was not in a step"));
+                       !node.empty() ? fmt::format("its last step was \"{}\"", node)
+                                     : std::string("it was not in a step"));
 }
 
 /// Agrees on a folder of the job, in which the ranks of one machine say that it has failed.
@@ -280,6 +296,8 @@ void Ranks::meet() {
     m_shared->folder = folder;
     if (folder[0]) publish(folder.data());
     m_world->run(barrier);
+    if (folder[0])
+        for (int rank = 0; rank < m_world->size(); ++rank) m_here.push_back(open(rank));
     m_shared->hasMet = true;
 }
 
@@ -308,7 +326,7 @@ ExitCode Ranks::end(const Error& error) {
 }
 
 void Ranks::active(const RankActivity& activity) noexcept {
-    if (activity.isRunning && !activity.node.empty() && m_public) put(m_public->node, activity.node);
+    if (activity.isRunning && !activity.node.empty() && m_public) m_public->pulse.setNode(activity.node);
 }
 
 std::string Ranks::whyOver() {

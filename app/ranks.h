@@ -3,6 +3,7 @@
 #include "app/exit_code.h"
 #include "backends/launcher.h"
 #include "backends/world.h"
+#include "profile/rank_pulse.h"
 
 #include <CLI/CLI.hpp>
 
@@ -41,6 +42,10 @@ public:
     /// Rank 0 prints and writes.
     bool isFirst() const noexcept { return m_world->rank() == 0; }
     bool isAlone() const noexcept { return m_world->size() == 1; }
+    /// What the other ranks of this machine see of this one; null if this is the only rank.
+    RankPulse* pulse() const noexcept;
+    /// All ranks, as their pulses show them. May be called from any thread.
+    std::vector<LiveRank> live() const;
     /// Ends the job for all ranks because of an error of this one, and prints it, unless that was done
     /// before. Alone, it throws the error.
     ExitCode end(const Error& error);
@@ -57,7 +62,8 @@ private:
     void startWatch();
     void watch(int own) const;
     std::vector<Watched> ranksHere() const;
-    std::string sentenceFor(int rank, int process, const char* node) const;
+    const Public* open(int rank) const;
+    std::string sentenceFor(int rank, int process, const std::string& node) const;
     void meet();
     void publish(const std::filesystem::path& folder);
 
@@ -65,8 +71,9 @@ private:
     std::function<void(const std::string&)> m_writeFailure;
     Shared* m_shared = nullptr;
     Public* m_public = nullptr;
-    int m_life = -1;   ///< a FIFO that the system closes with this process
-    int m_stderr = -1; ///< the stderr that the launcher has given
+    std::vector<const Public*> m_here; ///< by rank; null: on another machine
+    int m_life = -1;                   ///< a FIFO that the system closes with this process
+    int m_stderr = -1;                 ///< the stderr that the launcher has given
     std::shared_ptr<World> m_world;
 };
 

@@ -16,7 +16,10 @@ RunWatch::RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrup
     if (trace) m_trace.emplace(plan);
 }
 
-void RunWatch::started(std::uint64_t, const Plan&) { m_startedNs = steadyNs(); }
+void RunWatch::started(std::uint64_t, const Plan&) {
+    m_startedNs = steadyNs();
+    if (m_pulse) m_pulse->started(m_startedNs);
+}
 
 void RunWatch::steps(std::uint64_t, std::span<const StepRecord> records) {
     m_ledger.add(records);
@@ -24,11 +27,13 @@ void RunWatch::steps(std::uint64_t, std::span<const StepRecord> records) {
     m_timeline.add(records);
     if (m_trace) m_trace->add(records);
     if (m_events) m_events->add(records);
+    if (m_pulse) m_pulse->add(records);
 }
 
 void RunWatch::progress(std::uint64_t, std::int64_t done, std::int64_t) {
     m_done = done;
     if (m_events) m_events->progress(done);
+    if (m_pulse) m_pulse->progress(done);
 }
 
 AtStop RunWatch::stopped(const RunStop& stop) {

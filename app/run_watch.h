@@ -2,6 +2,7 @@
 
 #include "app/interrupts.h"
 #include "profile/ledger.h"
+#include "profile/rank_pulse.h"
 #include "profile/report.h"
 #include "profile/run_events.h"
 #include "profile/trace.h"
@@ -25,6 +26,8 @@ public:
     void finished(RunResult result) noexcept override;
     /// Writes the run's events from now on; `events` must outlive the run.
     void setEvents(RunEventWriter* events) noexcept { m_events = events; }
+    /// Shows the run to the other ranks from now on; `pulse` must outlive the run.
+    void setPulse(RankPulseWriter* pulse) noexcept { m_pulse = pulse; }
     /// Call it after isFinished() and before reading the figures.
     void settle() { m_timeline.finish(); }
 
@@ -47,6 +50,7 @@ private:
     RunTimeline m_timeline;
     std::optional<TraceRecorder> m_trace;
     RunEventWriter* m_events = nullptr;
+    RankPulseWriter* m_pulse = nullptr;
     Interrupts& m_interrupts;
     RunResult m_result;
     std::optional<RunStop> m_found;

@@ -145,18 +145,12 @@ void writeTrace(const RunCommand& command, const RunReport& report, const RunWat
     if (ranks.isFirst()) writeFileAtomically(command.trace, text.view());
 }
 
-/// Of this rank. Its batches have the rows of the first Batches node.
+/// Of this rank.
 RankPace paceOf(const RunWatch& watch, const Plan& plan) {
     RankPace out;
     out.iterationNs = watch.timeline().iterations().quantile(0.5);
     out.iterations = static_cast<double>(watch.result().iterations);
-    for (const Step& step : plan.steps) {
-        if (!step.op || step.op->name != "Batches" || step.outputs.empty()) continue;
-        const TensorType& rows = plan.values[step.outputs.front()].type;
-        if (rows.isKnown() && rows.shape.rank() > 0 && out.iterationNs > 0)
-            out.samplesPerSecond = static_cast<double>(rows.shape[0]) / out.iterationNs * 1e9;
-        break;
-    }
+    if (out.iterationNs > 0) out.samplesPerSecond = rowsOfBatch(plan) / out.iterationNs * 1e9;
     return out;
 }
 
@@ -249,8 +243,14 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     Interrupts interrupts;
     RunWatch watch(plan, !command.trace.empty(), interrupts);
     std::optional<RunEventWriter> events;
-    if (!command.events.empty() && ranks.isFirst()) events.emplace(command.events, *plan, options.iterations);
+    if (!command.events.empty() && ranks.isFirst())
+        events.emplace(
+            command.events, *plan, options.iterations,
+            ranks.isAlone() ? std::function<std::vector<LiveRank>()>() : [&ranks] { return ranks.live(); });
     watch.setEvents(events ? &*events : nullptr);
+    std::optional<RankPulseWriter> pulse;
+    if (RankPulse* own = ranks.pulse()) pulse.emplace(*own, *plan);
+    watch.setPulse(pulse ? &*pulse : nullptr);
     runWatched(plan, options, !command.quiet && stderrIsTerminal(), interrupts, watch);
 
     report.file = command.file;

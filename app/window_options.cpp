@@ -26,7 +26,7 @@ void WindowOptions::addTo(CLI::App& app) {
         ->type_name("N");
     app.add_option("--select", select, "Select this node")->type_name("NODE");
     app.add_option("--tab", tab, "Show this panel")
-        ->type_name("TAB:{transfers,timeline,memory,problems,log,nodes,history,training,breakpoints}");
+        ->type_name("TAB:{transfers,timeline,memory,problems,log,nodes,history,training,breakpoints,ranks}");
 }
 
 } // namespace twb

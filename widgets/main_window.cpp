@@ -32,6 +32,7 @@
 #include "widgets/panels/log_panel.h"
 #include "widgets/panels/memory_panel.h"
 #include "widgets/panels/node_table.h"
+#include "widgets/panels/ranks_panel.h"
 #include "widgets/panels/timeline_panel.h"
 #include "widgets/panels/training_panel.h"
 #include "widgets/panels/transfers_panel.h"
@@ -198,6 +199,12 @@ void MainWindow::buildPanels() {
     m_bottom->setTabVisible(breakpoints, false); // shown with the first breakpoint
     connect(breakpoints, &BreakpointsPanel::filled, this,
             [this, breakpoints](bool some) { m_bottom->setTabVisible(breakpoints, some); });
+
+    auto* ranks = new RanksPanel(m_runs);
+    m_bottom->addPage(ranks, QStringLiteral("ranks"), tr("Ranks"), ranks->controls());
+    m_bottom->setTabVisible(ranks, false); // shown with the first run on several ranks
+    connect(ranks, &RanksPanel::filled, this,
+            [this, ranks](bool some) { m_bottom->setTabVisible(ranks, some); });
 
     m_middle = new QSplitter(Qt::Vertical);
     auto* graphView = new QWidget;

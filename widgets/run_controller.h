@@ -1,5 +1,6 @@
 #pragma once
 
+#include "profile/rank_pulse.h"
 #include "profile/run_trace.h"
 #include "runtime/executor.h"
 #include "widgets/document.h"
@@ -54,7 +55,9 @@ public:
     void follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total = 0,
                 std::size_t ownSteps = SIZE_MAX);
     /// New records of the other program, and its completed iterations.
-    void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence);
+    /// `ranks`: all ranks of the run as they are now.
+    void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence,
+                     std::vector<LiveRank> ranks = {});
     /// The figures stay. If the result has no states, all steps of a finished run are done, and those of
     /// another run have the states of their last records. Without a sentence, sentence() tells of the result
     /// as after a run of this program.
@@ -79,9 +82,9 @@ public:
     /// sentence that says so, else nothing. Does nothing while a run is active.
     QString show(RunTrace trace, const QString& file);
     bool showsTrace() const noexcept { return m_showsTrace; }
-    /// The pace of the ranks of the shown trace, or of the last run on another machine. Empty for a single
-    /// rank.
-    const std::vector<RankPace>& ranks() const noexcept { return m_ranks; }
+    /// The pace of the ranks of the shown trace, or of the run on another machine, also while it goes on.
+    /// Empty for a single rank.
+    const std::vector<LiveRank>& ranks() const noexcept { return m_ranks; }
     /// Shows the times of another program's profile in place of the last run, until the next run. Does
     /// nothing while a run is active.
     void overlay(OverlaidProfile profile);
@@ -224,7 +227,7 @@ private:
     std::vector<KeptTensor> m_tensors; ///< by output
     std::vector<ProbeValue> m_probes;
     QString m_sentence;
-    std::vector<RankPace> m_ranks;
+    std::vector<LiveRank> m_ranks;
     bool m_showsTrace = false;
     std::string m_date; ///< when the last run ended
     std::int64_t m_done = 0;

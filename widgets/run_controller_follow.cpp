@@ -92,8 +92,9 @@ void RunController::detach() {
 }
 
 void RunController::addFollowed(std::span<const StepRecord> records, std::int64_t done,
-                                const QString& sentence) {
+                                const QString& sentence, std::vector<LiveRank> ranks) {
     if (!m_isFollowing || m_awaited) return;
+    if (!ranks.empty()) m_ranks = std::move(ranks);
     m_done = done;
     m_sentence = sentence;
     m_figures->add(records);
@@ -120,7 +121,7 @@ void RunController::endFollowing(RunResult result, const QString& sentence, std:
     showErrors(result);
     m_result = std::move(result);
     m_probes = std::move(probes);
-    if (!ranks.empty()) m_ranks = std::move(ranks); // a trace has set its own
+    if (!ranks.empty()) m_ranks = endedRanks(ranks); // a trace has set its own
     for (const ProbeValue& probe : m_probes)
         if (const Node* node = m_snapshot.findByName(probe.name); node && probe.elements == 1)
             m_state.nodes[node->id].value = valueText(probe);
@@ -160,7 +161,7 @@ QString RunController::show(RunTrace trace, const QString& file) {
             : tr("Trace %1: %2 ranks, %3").arg(name, grouped(qint64(trace.ranks.size())), iterations);
     follow(trace.plan, tr("Trace %1").arg(name), 0, trace.ownSteps);
     m_showsTrace = true;
-    m_ranks = std::move(trace.ranks);
+    m_ranks = endedRanks(trace.ranks);
     if (!remark.isEmpty()) {
         m_state.stale = true;
         log(Severity::warning, remark);

@@ -80,14 +80,16 @@ public:
         std::vector<std::string> remarks;
         std::vector<StepRecord> records;
         std::shared_ptr<const Plan> plan;
+        std::vector<LiveRank> ranks; ///< as they are now
         std::int64_t iterations = 0; ///< of the whole run
         std::int64_t done = 0;
         bool hasEnded = false;
     };
     News take() {
         const std::lock_guard lock(m_mutex);
-        return {std::exchange(m_remarks, {}), m_streamed.takeRecords(), m_streamed.plan(),
-                m_streamed.iterations(),      m_streamed.done(),        m_hasEnded};
+        return {
+            std::exchange(m_remarks, {}), m_streamed.takeRecords(), m_streamed.plan(), m_streamed.liveRanks(),
+            m_streamed.iterations(),      m_streamed.done(),        m_hasEnded};
     }
 
     void ask(RemoteWish wish) {
@@ -211,8 +213,8 @@ void RunThere::take() {
         m_hasPlan = true;
         m_runs.follow(news.plan, sentence(), news.iterations);
     }
-    if (!news.records.empty() || (m_hasPlan && news.done != m_runs.done()))
-        m_runs.addFollowed(news.records, news.done, sentence());
+    if (!news.records.empty() || (m_hasPlan && (news.done != m_runs.done() || news.ranks != m_runs.ranks())))
+        m_runs.addFollowed(news.records, news.done, sentence(), news.ranks);
     if (news.hasEnded) finish();
 }
 

@@ -53,6 +53,15 @@ bool RankReport::isModelled(const std::vector<RankPace>& ranks) noexcept {
     return std::ranges::any_of(ranks, &RankPace::isModelled);
 }
 
+double rowsOfBatch(const Plan& plan) {
+    for (const Step& step : plan.steps) {
+        if (!step.op || step.op->name != "Batches" || step.outputs.empty()) continue;
+        const TensorType& rows = plan.values[step.outputs.front()].type;
+        return rows.isKnown() && rows.shape.rank() > 0 ? static_cast<double>(rows.shape[0]) : 0;
+    }
+    return 0;
+}
+
 RankReport reportRanks(World& world, RankPace own, const Plan& plan) {
     RankReport out;
     out.world = world.info();

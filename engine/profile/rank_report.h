@@ -18,7 +18,8 @@ struct RankPace {
     double waitNs = 0;           ///< for the last rank of each call, per iteration; set by reportRanks()
     bool isModelled = false;     ///< the times are on a virtual clock; set by reportRanks()
 
-    double ownNs() const noexcept { return iterationNs - waitNs; } ///< of an iteration, without waiting
+    double ownNs() const noexcept { return iterationNs - waitNs; } ///< without waiting for other ranks
+    bool operator==(const RankPace&) const = default;
 };
 
 /// What the calls of a rank over the ranks of a run have cost.
@@ -36,6 +37,8 @@ struct RankReport {
     static bool isModelled(const std::vector<RankPace>& ranks) noexcept;
 };
 
+/// The rows of a batch of the plan's first Batches node; 0 without one.
+double rowsOfBatch(const Plan& plan);
 /// All ranks must call it together, after their runs of the plan. Waits count for the calls in its iterations
 /// only, not for those before and after them.
 RankReport reportRanks(World& world, RankPace own, const Plan& plan);

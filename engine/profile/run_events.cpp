@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr auto kWriteEvery = std::chrono::milliseconds(50);
+constexpr int kRanksEvery = 4; ///< writes
 constexpr std::string_view kFormat = "tensor-workbench-run";
 constexpr int kVersion = 1;
 
@@ -58,18 +59,42 @@ ProbeValue probeFrom(const Json& json) {
             json.at(1),
             json.at(2),
             numberFrom(json.at(3)),
-            numberFrom(json.at(4)),
             json.at(8),
+            numberFrom(json.at(4)),
             numberFrom(json.at(5)),
             numberFrom(json.at(6)),
             json.at(7)};
 }
 
+Json toJson(const LiveRank& rank) {
+    return {number(rank.pace.iterationNs),
+            number(rank.pace.iterations),
+            number(rank.pace.samplesPerSecond),
+            number(rank.pace.waitNs),
+            rank.pace.isModelled,
+            rank.node,
+            rank.isKnown,
+            rank.hasWait};
+}
+
+LiveRank liveRankFrom(const Json& json) {
+    LiveRank out;
+    out.pace.iterationNs = numberFrom(json.at(0));
+    out.pace.iterations = numberFrom(json.at(1));
+    out.pace.samplesPerSecond = numberFrom(json.at(2));
+    out.pace.waitNs = numberFrom(json.at(3));
+    out.pace.isModelled = json.at(4);
+    out.node = json.at(5);
+    out.isKnown = json.at(6);
+    out.hasWait = json.at(7);
+    return out;
+}
+
 } // namespace
 
 RunEventWriter::RunEventWriter(const std::filesystem::path& path, const Plan& plan, std::int64_t iterations,
-                               std::uint64_t whole)
-    : m_path(path), m_whole(whole),
+                               std::function<std::vector<LiveRank>()> ranks, std::uint64_t whole)
+    : m_path(path), m_ranks(std::move(ranks)), m_whole(whole),
       m_file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
     if (m_file < 0)
         throw Error(ErrorCode::io, fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
@@ -105,7 +130,8 @@ void RunEventWriter::progress(std::int64_t done) {
 }
 
 void RunEventWriter::work() {
-    for (;;) {
+    for (int round = 0;; ++round) {
+        if (m_ranks && round % kRanksEvery == 0) writeRanks();
         {
             std::unique_lock lock(m_mutex);
             if (m_wake.wait_for(lock, kWriteEvery, [this] { return m_isEnding; })) break;
@@ -145,6 +171,15 @@ void RunEventWriter::flush() {
     }
     fmt::format_to(out, "]}}\n");
     write({line.data(), line.size()});
+}
+
+void RunEventWriter::writeRanks() {
+    std::vector<LiveRank> ranks = m_ranks();
+    if (ranks == m_lastRanks) return;
+    Json rows = Json::array();
+    for (const LiveRank& rank : ranks) rows.push_back(toJson(rank));
+    write(lineOf({{"ranks_now", std::move(rows)}}));
+    m_lastRanks = std::move(ranks);
 }
 
 void RunEventWriter::write(std::string_view line) {
@@ -205,6 +240,11 @@ void StreamedRun::read(std::string_view line) {
                 refuse("the first line is not the header of a run");
             m_iterations = wholeFrom(json.at("iterations"), "the number of iterations");
             m_plan = planFromJson(json.at("plan"));
+            return;
+        }
+        if (const auto ranks = json.find("ranks_now"); ranks != json.end()) {
+            m_liveRanks.clear();
+            for (const Json& rank : *ranks) m_liveRanks.push_back(liveRankFrom(rank));
             return;
         }
         if (const auto records = json.find("records"); records != json.end()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "profile/plan_text.h"
+#include "profile/rank_pulse.h"
 #include "profile/rank_report.h"
 #include "profile/report.h"
 #include "runtime/executor.h"
@@ -9,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,9 +31,10 @@ public:
     static constexpr std::uint64_t kWhole = std::uint64_t{64} << 20;
     static constexpr std::size_t kMostWaiting = 1'000'000; ///< records between two writes
 
-    /// Throws Error(io).
+    /// `ranks` says how the ranks of the run are now; it is called on a thread of the writer's own. Throws
+    /// Error(io).
     RunEventWriter(const std::filesystem::path& path, const Plan& plan, std::int64_t iterations,
-                   std::uint64_t whole = kWhole);
+                   std::function<std::vector<LiveRank>()> ranks = {}, std::uint64_t whole = kWhole);
     /// Writes what is left.
     ~RunEventWriter();
     RunEventWriter(const RunEventWriter&) = delete;
@@ -47,10 +50,13 @@ public:
 private:
     void work();
     void flush();
+    void writeRanks();
     void write(std::string_view line);
 
     const std::filesystem::path m_path;
+    const std::function<std::vector<LiveRank>()> m_ranks;
     const std::uint64_t m_whole;
+    std::vector<LiveRank> m_lastRanks; ///< as they were written
     int m_file = -1;
     int m_error = 0; ///< errno of the first failure
     std::uint64_t m_written = 0;
@@ -78,6 +84,8 @@ public:
     const std::optional<RunResult>& result() const noexcept { return m_result; }
     const std::vector<ProbeValue>& probes() const noexcept { return m_probes; }
     const std::vector<RankPace>& ranks() const noexcept { return m_ranks; } ///< empty for a single rank
+    /// While the run goes on.
+    const std::vector<LiveRank>& liveRanks() const noexcept { return m_liveRanks; }
     /// The records since the last call.
     std::vector<StepRecord> takeRecords();
 
@@ -91,6 +99,7 @@ private:
     std::optional<RunResult> m_result;
     std::vector<ProbeValue> m_probes;
     std::vector<RankPace> m_ranks;
+    std::vector<LiveRank> m_liveRanks;
 };
 
 } // namespace twb

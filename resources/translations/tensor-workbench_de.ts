@@ -2091,6 +2091,17 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
 </context>
 <context>
+    <name>TensorWords</name>
+    <message>
+        <source>true</source>
+        <translation>true</translation>
+    </message>
+    <message>
+        <source>false</source>
+        <translation>false</translation>
+    </message>
+</context>
+<context>
     <name>TrainingActions</name>
     <message>
         <source>&amp;Add training…</source>
@@ -4120,6 +4131,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>Plug-in %1 was not loaded: %2</source>
         <translation>Plug-in %1 wurde nicht geladen: %2</translation>
     </message>
+    <message>
+        <source>Ranks</source>
+        <translation>Ränge</translation>
+    </message>
 </context>
 <context>
     <name>twb::ManualWindow</name>
@@ -5018,6 +5033,84 @@ Update / Gewicht %6</translation>
     </message>
 </context>
 <context>
+    <name>twb::RanksModel</name>
+    <message>
+        <source>rank %1</source>
+        <translation>Rang %1</translation>
+    </message>
+    <message>
+        <source>slowest</source>
+        <translation>langsamster</translation>
+    </message>
+    <message>
+        <source>modelled</source>
+        <translation>modelliert</translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation>gemessen</translation>
+    </message>
+    <message>
+        <source>own time %1, waiting %2</source>
+        <translation>eigene Zeit %1, Warten %2</translation>
+    </message>
+    <message>
+        <source>rank</source>
+        <translation>Rang</translation>
+    </message>
+    <message>
+        <source>time per iteration</source>
+        <translation>Zeit je Iteration</translation>
+    </message>
+    <message>
+        <source>own time</source>
+        <translation>eigene Zeit</translation>
+    </message>
+    <message>
+        <source>waiting for others</source>
+        <translation>Warten auf andere</translation>
+    </message>
+    <message>
+        <source>samples/s</source>
+        <translation>Samples/s</translation>
+    </message>
+    <message>
+        <source>current step</source>
+        <translation>aktueller Schritt</translation>
+    </message>
+    <message>
+        <source>own time and waiting</source>
+        <translation>eigene Zeit und Warten</translation>
+    </message>
+</context>
+<context>
+    <name>twb::RanksPanel</name>
+    <message>
+        <source>A run on several ranks lists their pace here: Run ▸ Run on another machine… starts one. Run ▸ Open trace… shows a trace of “mpirun twb run --trace”.</source>
+        <translation>Ein Lauf auf mehreren Rängen zeigt hier deren Tempo: Lauf ▸ Auf anderem Rechner ausführen … startet einen. Lauf ▸ Trace öffnen … zeigt einen Trace von „mpirun twb run --trace“.</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copies the table as text.</source>
+        <translation>Kopiert die Tabelle als Text.</translation>
+    </message>
+    <message>
+        <source>Ranks</source>
+        <translation>Ränge</translation>
+    </message>
+    <message>
+        <source>Ranks with a simulated device have modelled times, which cannot be compared with measured ones. Samples/s counts only rows that this rank computes.</source>
+        <translation>Ränge mit einem simulierten Gerät haben modellierte Zeiten, die mit gemessenen nicht vergleichbar sind. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
+    </message>
+    <message>
+        <source>Waiting: time per iteration that the rank waits in collective calls for the last rank to arrive. The slowest rank has the longest own time. Samples/s counts only rows that this rank computes.</source>
+        <translation>Warten: Zeit je Iteration, die der Rang in kollektiven Aufrufen auf den letzten Rang wartet. Der langsamste Rang hat die längste eigene Zeit. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
+    </message>
+</context>
+<context>
     <name>twb::Recovery</name>
     <message>
         <source>Autosave failed: cannot write to %1. Save the graph yourself.</source>
@@ -5433,6 +5526,10 @@ Update / Gewicht %6</translation>
     <message>
         <source>The run on %1 ended without a result. Run the graph there again.</source>
         <translation>Der Lauf auf %1 endete ohne Ergebnis. Den Graphen dort noch einmal ausführen.</translation>
+    </message>
+    <message>
+        <source>Run %1 on %2 cancelled after %3 of %4 iterations</source>
+        <translation>Lauf %1 auf %2 nach %3 von %4 Iterationen abgebrochen</translation>
     </message>
 </context>
 <context>
@@ -5928,17 +6025,6 @@ Update / Gewicht %6</translation>
     </message>
 </context>
 <context>
-    <name>twb::TensorTableModel</name>
-    <message>
-        <source>true</source>
-        <translation>true</translation>
-    </message>
-    <message>
-        <source>false</source>
-        <translation>false</translation>
-    </message>
-</context>
-<context>
     <name>twb::TimelinePanel</name>
     <message>
         <source>µs</source>
@@ -6008,68 +6094,20 @@ Update / Gewicht %6</translation>
         <translation>%1 wird gelesen&#xa0;…</translation>
     </message>
     <message>
-        <source>rank</source>
-        <translation>Rang</translation>
-    </message>
-    <message>
-        <source>samples/s</source>
-        <translation>Samples/s</translation>
-    </message>
-    <message>
-        <source>slowest</source>
-        <translation>langsamster</translation>
-    </message>
-    <message>
-        <source>rank %1</source>
-        <translation>Rang %1</translation>
-    </message>
-    <message>
-        <source>modelled</source>
-        <translation>modelliert</translation>
-    </message>
-    <message>
-        <source>measured</source>
-        <translation>gemessen</translation>
-    </message>
-    <message>
         <source>Shows a trace written by “twb run --trace” in the timeline, one track per rank and stream.</source>
         <translation>Zeigt einen von „twb run --trace“ geschriebenen Trace in der Zeitachse, mit einer Zeile je Rang und Stream.</translation>
-    </message>
-    <message>
-        <source>Compare ran&amp;ks…</source>
-        <translation>Rä&amp;nge vergleichen&#xa0;…</translation>
-    </message>
-    <message>
-        <source>Lists the time per iteration of each rank in the trace, or in a run on another machine, and marks the slowest rank.</source>
-        <translation>Listet die Zeit je Iteration jedes Rangs im Trace oder in einem Lauf auf einem anderen Rechner auf und markiert den langsamsten Rang.</translation>
     </message>
     <message>
         <source>This trace has only one rank, so there is nothing to compare.</source>
         <translation>Dieser Trace hat nur einen Rang; es gibt also nichts zu vergleichen.</translation>
     </message>
     <message>
-        <source>Compare ranks</source>
-        <translation>Ränge vergleichen</translation>
+        <source>Ran&amp;ks</source>
+        <translation>Rä&amp;nge</translation>
     </message>
     <message>
-        <source>time per iteration</source>
-        <translation>Zeit je Iteration</translation>
-    </message>
-    <message>
-        <source>own time</source>
-        <translation>eigene Zeit</translation>
-    </message>
-    <message>
-        <source>waiting for others</source>
-        <translation>Warten auf andere</translation>
-    </message>
-    <message>
-        <source>Ranks with a simulated device have modelled times, which cannot be compared with measured ones. Samples/s counts only rows that this rank computes.</source>
-        <translation>Ränge mit einem simulierten Gerät haben modellierte Zeiten, die mit gemessenen nicht vergleichbar sind. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
-    </message>
-    <message>
-        <source>Waiting: time per iteration that the rank waits in collective calls for the last rank to arrive. The slowest rank has the longest own time. Samples/s counts only rows that this rank computes.</source>
-        <translation>Warten: Zeit je Iteration, die der Rang in kollektiven Aufrufen auf den letzten Rang wartet. Der langsamste Rang hat die längste eigene Zeit. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
+        <source>Lists the time per iteration of each rank in a run on another machine, also while it goes on, or in a trace, and marks the slowest rank.</source>
+        <translation>Listet die Zeit je Iteration jedes Rangs eines Laufs auf einem anderen Rechner, auch während er läuft, oder eines Traces, und markiert den langsamsten Rang.</translation>
     </message>
 </context>
 <context>
@@ -6655,20 +6693,20 @@ Update / Gewicht %6</translation>
         <translation>Antwort &amp;vergessen</translation>
     </message>
     <message>
-        <source>Folders of plug-ins</source>
-        <translation>Ordner mit Plug-ins</translation>
-    </message>
-    <message>
-        <source>folder of plug-ins</source>
-        <translation>Ordner mit Plug-ins</translation>
-    </message>
-    <message>
         <source>Asks again when a project of this folder is opened.</source>
         <translation>Fragt erneut, wenn ein Projekt dieses Ordners geöffnet wird.</translation>
     </message>
     <message>
         <source>A project can bring plug-ins in the folder ops beside it. The plug-ins of ticked folders are used. A plug-in that is in use stays so until the program ends.</source>
         <translation>Ein Projekt kann Plug-ins im Ordner ops neben seiner Datei mitbringen. Die Plug-ins angekreuzter Ordner werden verwendet. Ein Plug-in, das verwendet wird, bleibt bis zum Ende des Programms in Verwendung.</translation>
+    </message>
+    <message>
+        <source>Plug-in folders</source>
+        <translation>Plug-in-Ordner</translation>
+    </message>
+    <message>
+        <source>plug-in folder</source>
+        <translation>Plug-in-Ordner</translation>
     </message>
 </context>
 <context>

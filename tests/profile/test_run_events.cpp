@@ -115,7 +115,7 @@ private Q_SLOTS:
         constexpr std::uint64_t kIterations = 200;
         std::uint64_t given = 0;
         {
-            RunEventWriter writer(path.toStdString(), *wholePlan(), kIterations, 1000);
+            RunEventWriter writer(path.toStdString(), *wholePlan(), kIterations, {}, 1000);
             for (std::uint32_t i = 0; i < kIterations; ++i) {
                 std::vector<StepRecord> records = exampleRecords();
                 for (StepRecord& record : records) record.iteration = i;

@@ -1,8 +1,7 @@
 #include "formats/project.h"
 #include "ops/op_table.h"
 #include "ops/plugins/project_plugins.h"
-#include "profile/trace.h"
-#include "support/ranks.h"
+#include "support/rank_trace.h"
 #include "support/test_main.h"
 #include "widgets/keyboard_hand.h"
 #include "widgets/settings.h"
@@ -19,8 +18,6 @@
 #include <QTabWidget>
 #include <QTableView>
 #include <QTreeWidget>
-
-#include <sstream>
 
 using namespace twb;
 using namespace twb::test;
@@ -52,32 +49,6 @@ QByteArray contentOf(const QString& path) {
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
-/// A trace of two ranks that sum a tensor; rank 1 computes longer.
-void writeTrace(const GraphMaker& maker, NodeId work, NodeId sum, const QString& path) {
-    std::ostringstream text;
-    const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
-        DeviceMap devices;
-        devices.setWorld(world);
-        const auto plan = compile(maker.graph(), analyze(maker.graph(), devices, Policy::strict, nullptr),
-                                  devices, nullptr, {.fuse = false});
-        TraceRecorder recorder(plan);
-        const std::int64_t own = world->rank() == 0 ? 1000 : 3000;
-        for (const Step& step : plan->steps) {
-            if (step.node == work)
-                recorder.add(std::vector{StepRecord{step.index, 0, StepState::done, 0, own, {}, 0}});
-            if (step.node == sum)
-                recorder.add(std::vector{StepRecord{step.index, 0, StepState::done, own, 4000, {}, 16}});
-        }
-        std::ostringstream part;
-        recorder.writeTogether(part, *world, 0, {{5000, 1, 20, 2000}, {5000, 1, 20, 0}});
-        if (world->rank() == 0) text << part.str();
-    });
-    for (const std::string& error : errors) QVERIFY2(error.empty(), error.c_str());
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(QByteArray::fromStdString(text.str()));
-}
-
 } // namespace
 
 /// The jobs of the manual's pages about scripts, machines, files and plug-ins, by keyboard alone.
@@ -89,9 +60,7 @@ class TestKeyboardPages : public QObject {
 private Q_SLOTS:
     void initTestCase() {
         isolateSettings();
-        qputenv("TWB_OPS", "");
-        qputenv("XDG_CONFIG_HOME", m_folder.filePath(QStringLiteral("config")).toLocal8Bit());
-        qputenv("XDG_CACHE_HOME", m_folder.filePath(QStringLiteral("cache")).toLocal8Bit());
+        isolatePlugins(m_folder);
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
@@ -141,15 +110,11 @@ private Q_SLOTS:
 
     /// resources/manual/ranks.md
     void ranks() {
-        GraphMaker maker;
-        const NodeId x = maker.node("Full", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
-        const NodeId work = maker.node("Neg", "work", "cpu", {}, {x});
-        const NodeId sum = maker.node("AllReduce", "sum", "cpu", {}, {work});
-        maker.node("Probe", "seen", "cpu", {}, {sum});
+        const RankJob job;
         const QString trace = m_folder.filePath(QStringLiteral("trace.json"));
-        writeTrace(maker, work, sum, trace);
+        job.writeTrace(trace, 1);
         Keyboard keys;
-        keys.window->document().setGraph(maker.graph(), {}, {});
+        keys.window->document().setGraph(job.maker.graph(), {}, {});
         keys.toCanvas();
         DialogKeys open(fileNamed(trace));
         keys.press(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
@@ -157,15 +122,10 @@ private Q_SLOTS:
         QCOMPARE(find<QLabel>(*keys.window, "status")->text(),
                  QStringLiteral("Trace trace.json: 2 ranks, 1 iteration"));
         keys.activate();
-        DialogKeys pace([](QDialog& dialog) {
-            auto* table = dialog.findChild<QTableView*>();
-            QCOMPARE(table->model()->rowCount(), 2);
-            QVERIFY(tabTo(dialog, *table)); // a screen reader reads it
-            QTest::keyClick(&dialog, Qt::Key_Escape);
-        });
         keys.press(Qt::Key_R, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
-        QVERIFY(pace.isSeen);
-        keys.activate();
+        auto* table = find<QTableView>(*keys.window, "ranksTable");
+        QCOMPARE(table->model()->rowCount(), 2);
+        QVERIFY(keys.reach(*table)); // a screen reader reads it
         DialogKeys what([](QDialog& dialog) {
             QVERIFY(dialog.findChild<QTableView*>());
             QTest::keyClick(&dialog, Qt::Key_Escape);

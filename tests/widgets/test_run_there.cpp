@@ -5,6 +5,7 @@
 #include "widgets/canvas/heat.h"
 #include "widgets/dialog_answer.h"
 #include "widgets/panels/ledger_model.h"
+#include "widgets/panels/ranks_panel.h"
 #include "widgets/panels/timeline_panel.h"
 #include "widgets/panels/transfer_plot.h"
 #include "widgets/settings.h"
@@ -16,7 +17,7 @@
 #include <QMenu>
 #include <QScopeGuard>
 #include <QSpinBox>
-#include <QTableWidget>
+#include <QTableView>
 
 #include <algorithm>
 
@@ -67,6 +68,23 @@ std::shared_ptr<QStringList> logOf(MainWindow& window) {
     QObject::connect(&window.runs(), &RunController::logged, &window,
                      [log](Severity, const QString& sentence) { log->append(sentence); });
     return log;
+}
+
+/// Run ▸ Ranks, by its keys.
+void showRanks(MainWindow& window) {
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
+    window.canvas().setFocus();
+    QTest::keyClick(&window.canvas(), Qt::Key_R, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+    QVERIFY(find<QTableView>(window, "ranksTable")->isVisible());
+}
+
+/// A column of the visible table of ranks.
+QStringList ranksShown(const MainWindow& window, RanksModel::Column column) {
+    const QAbstractItemModel& model = *find<QTableView>(window, "ranksTable")->model();
+    QStringList out;
+    for (int row = 0; row < model.rowCount(); ++row) out << model.index(row, column).data().toString();
+    return out;
 }
 
 bool areAll(const RunResult& result, StepState state) {
@@ -383,24 +401,56 @@ private Q_SLOTS:
         const RunController& runs = window->runs();
         QVERIFY2(runs.result()->status == RunStatus::finished, qPrintable(runs.sentence()));
         QCOMPARE(runs.ranks().size(), std::size_t(2));
-        QStringList marks;
-        DialogAnswer review("review", QDialogButtonBox::Close, [&](QDialog& dialog) {
-            const auto& table = *find<QTableWidget>(dialog, "reviewTable");
-            for (int row = 0; row < table.rowCount(); ++row)
-                marks << table.item(row, table.columnCount() - 1)->text();
-        });
-        window->activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(window.get()));
-        window->canvas().setFocus();
-        QTest::keyClick(&window->canvas(), Qt::Key_R,
-                        Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
-        QVERIFY(review.answered());
-        QCOMPARE(marks.size(), 2);
-        QCOMPARE(marks.count(QStringLiteral("slowest")), 1);
+        showRanks(*window);
+        QCOMPARE(ranksShown(*window, RanksModel::StateColumn).count(QStringLiteral("slowest")), 1);
         // A run here has one rank again.
         window->runs().run(1);
         QVERIFY(waitForRun(*window));
         QVERIFY(runs.ranks().empty());
+    }
+
+    void theRanksOfARunAreShownWhileItGoesOn() {
+        if (QStandardPaths::findExecutable(QStringLiteral("mpirun")).isEmpty()) QSKIP("no mpirun");
+        for (const char* allow : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
+            qputenv(allow, "1");
+        QVERIFY(use(false));
+        GraphMaker maker = longGraph();
+        maker.node("AllReduce", "sum", "cpu", {}, {maker.graph().findByName("b")->id});
+        const auto window = windowWith(maker);
+        {
+            find<QSpinBox>(*window, "iterations")->setValue(1'000'000);
+            DialogAnswer answer("runThere", QDialogButtonBox::Ok, [&](QDialog& dialog) {
+                fillIn(dialog, m_host->place(), Program::path());
+                find<QSpinBox>(dialog, "ranks")->setValue(2);
+            });
+            QTest::keyClick(&window->canvas(), Qt::Key_F5, Qt::AltModifier);
+            QVERIFY(answer.answered());
+        }
+        const RunController& runs = window->runs();
+        const auto areMarked = [&] {
+            return runs.ranks().size() == 2 && slowestOf(runs.ranks()) >= 0 && !runs.ranks()[0].node.empty();
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(areMarked() || !runs.isRunning(), 120'000);
+        QVERIFY2(runs.isRunning(), qPrintable(runs.sentence()));
+        showRanks(*window);
+        QTRY_COMPARE_WITH_TIMEOUT(
+            ranksShown(*window, RanksModel::StateColumn).count(QStringLiteral("slowest")), 1, 120'000);
+        for (const QString& time : ranksShown(*window, RanksModel::IterationColumn))
+            QVERIFY2(time.endsWith(QStringLiteral(" ms")), qPrintable(time));
+        QVERIFY(!find<QTableView>(*window, "ranksTable")->isColumnHidden(RanksModel::StepColumn));
+        const auto steps = ranksShown(*window, RanksModel::StepColumn);
+        QCOMPARE(steps.size(), 2);
+        // The figures follow the run.
+        const double before = runs.ranks()[0].pace.iterations;
+        QTRY_VERIFY_WITH_TIMEOUT(runs.ranks()[0].pace.iterations > before || !runs.isRunning(), 120'000);
+        QVERIFY(runs.isRunning());
+        window->runs().stop();
+        QTRY_VERIFY_WITH_TIMEOUT(!runs.isRunning(), 120'000);
+        QVERIFY2(runs.result()->status == RunStatus::cancelled, qPrintable(runs.sentence()));
+        QVERIFY2(runs.sentence().startsWith(QStringLiteral("Run 1 on there cancelled after ")),
+                 qPrintable(runs.sentence()));
+        QCOMPARE(ranksShown(*window, RanksModel::RankColumn).size(), 2); // as they were
+        QTRY_VERIFY_WITH_TIMEOUT(m_host->processes().empty(), 60'000);
     }
 
     /// A program there that stands in for `twb calibrate` with the profile of a T4.

@@ -1,16 +1,15 @@
-#include "profile/trace.h"
-#include "support/ranks.h"
+#include "support/rank_trace.h"
 #include "support/test_main.h"
-#include "widgets/dialog_answer.h"
 #include "widgets/file_answer.h"
 #include "widgets/panels/ledger_model.h"
+#include "widgets/panels/ranks_panel.h"
 #include "widgets/panels/timeline_panel.h"
 #include "widgets/panels/transfer_plot.h"
-#include "widgets/review_dialog.h"
 #include "widgets/window_hand.h"
 
+#include <QClipboard>
 #include <QLabel>
-#include <QTableWidget>
+#include <QTableView>
 
 #include <sstream>
 
@@ -19,50 +18,13 @@ using namespace twb::test;
 
 namespace {
 
-/// Two ranks that sum a tensor in each of three iterations. Rank 1 computes 3 µs before the call, rank 0 only
-/// 1 µs, and waits.
-struct Job {
-    Job() {
-        const NodeId x = maker.node("Full", "x", "cpu", {{"shape", std::vector<std::int64_t>{4}}});
-        work = maker.node("Neg", "work", "cpu", {}, {x});
-        sum = maker.node("AllReduce", "sum", "cpu", {}, {work});
-        maker.node("Probe", "seen", "cpu", {}, {sum});
-    }
-
+/// The trace of three iterations.
+struct Job : RankJob {
     QString write(const QTemporaryDir& folder) const {
-        std::ostringstream text;
-        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
-            DeviceMap devices;
-            devices.setWorld(world);
-            const auto plan = compile(maker.graph(), analyze(maker.graph(), devices, Policy::strict, nullptr),
-                                      devices, nullptr, {.fuse = false});
-            TraceRecorder recorder(plan);
-            const std::int64_t own = world->rank() == 0 ? 1000 : 3000;
-            for (std::uint32_t i = 0; i < 3; ++i)
-                for (const Step& step : plan->steps) {
-                    const std::int64_t start = i * 5000;
-                    if (step.node == work)
-                        recorder.add(std::vector{
-                            StepRecord{step.index, i, StepState::done, start, start + own, {}, 0}});
-                    if (step.node == sum)
-                        recorder.add(std::vector{
-                            StepRecord{step.index, i, StepState::done, start + own, start + 4000, {}, 16}});
-                }
-            std::ostringstream own_;
-            recorder.writeTogether(own_, *world, 0, {{5000, 3, 20, 2000}, {5000, 3, 20, 0}});
-            if (world->rank() == 0) text << own_.str();
-        });
-        for (const std::string& error : errors)
-            if (!error.empty()) qFatal("%s", error.c_str());
         const QString path = folder.filePath(QStringLiteral("t.json"));
-        QFile file(path);
-        if (file.open(QIODevice::WriteOnly)) file.write(QByteArray::fromStdString(text.str()));
+        writeTrace(path, 3);
         return path;
     }
-
-    GraphMaker maker;
-    NodeId work{};
-    NodeId sum{};
 };
 
 } // namespace
@@ -143,21 +105,33 @@ private Q_SLOTS:
         const QString path = job.write(folder);
         WindowHand hand(job.maker.graph());
         FileAnswer file(QString(), path); // without a trace, it asks for one
-        QStringList rows;
-        QString text;
-        DialogAnswer review("review", QDialogButtonBox::Close, [&](QDialog& dialog) {
-            const auto& table = *find<QTableWidget>(dialog, "reviewTable");
-            for (int row = 0; row < table.rowCount(); ++row) {
-                QStringList cells;
-                for (int column = 0; column < table.columnCount(); ++column)
-                    cells << table.item(row, column)->text();
-                rows << cells.join(QLatin1Char('|'));
-            }
-        });
         hand.key(Qt::Key_R, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
-        QVERIFY(file.answered() && review.answered());
-        QCOMPARE(rows, (QStringList{QStringLiteral("rank 0|0.005 ms|0.003 ms|0.002 ms|20|"),
-                                    QStringLiteral("rank 1|0.005 ms|0.005 ms|0 ms|20|slowest")}));
+        QVERIFY(file.answered());
+        const auto& table = *find<QTableView>(*hand.window, "ranksTable");
+        QVERIFY(table.isVisible());
+        const QAbstractItemModel& model = *table.model();
+        QStringList rows;
+        for (int row = 0; row < model.rowCount(); ++row) {
+            QStringList cells;
+            for (int column = 0; column < model.columnCount(); ++column)
+                if (!table.isColumnHidden(column)) cells << model.index(row, column).data().toString();
+            rows << cells.join(QLatin1Char('|'));
+        }
+        QCOMPARE(rows, (QStringList{QStringLiteral("rank 0|0.005 ms|0.003 ms|0.002 ms|20||"),
+                                    QStringLiteral("rank 1|0.005 ms|0.005 ms|0 ms|20||slowest")}));
+        // The bar has a text for screen readers.
+        QCOMPARE(model.index(0, RanksModel::ShareColumn).data(Qt::AccessibleTextRole).toString(),
+                 QStringLiteral("own time 0.003 ms, waiting 0.002 ms"));
+        // The table as text.
+        QTest::mouseClick(hand.window->findChild<RanksPanel*>()->controls(), Qt::LeftButton);
+        QCOMPARE(QApplication::clipboard()->text(),
+                 QStringLiteral("rank\ttime per iteration\town time\twaiting for others\tsamples/s\t\n"
+                                "rank 0\t0.005 ms\t0.003 ms\t0.002 ms\t20\t\n"
+                                "rank 1\t0.005 ms\t0.005 ms\t0 ms\t20\tslowest\n"));
+        // The next run is a run of one rank.
+        QTest::mouseClick(find<QPushButton>(*hand.window, "run"), Qt::LeftButton);
+        QVERIFY(waitForRun(*hand.window));
+        QVERIFY(!table.isVisible());
     }
 
     /// As of `twb train --trace`: the steps, and a validation by a plan of its own.

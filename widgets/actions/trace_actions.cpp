@@ -1,20 +1,15 @@
 #include "widgets/actions/trace_actions.h"
 
-#include "core/format.h"
 #include "profile/run_trace.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/bottom_panel.h"
 #include "widgets/busy_dialog.h"
 #include "widgets/document.h"
-#include "widgets/review_dialog.h"
 #include "widgets/run_controller.h"
-#include "widgets/text.h"
 
 #include <QFileDialog>
 #include <QFileInfo>
-
-#include <cmath>
 
 namespace twb {
 
@@ -28,14 +23,11 @@ void TraceActions::fill(QMenu& menu) {
                        [this] { choose(); });
     m_open->setToolTip(
         tr("Shows a trace written by “twb run --trace” in the timeline, one track per rank and stream."));
-    m_ranks = addAction(menu, tr("Compare ran&ks…"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")),
-                        [this] { showRanks(); });
-    m_ranks->setToolTip(tr(
-        "Lists the time per iteration of each rank in the trace, or in a run on another machine, and marks "
-        "the slowest rank."));
-    const auto refresh = [this] {
-        for (QAction* action : {m_open, m_ranks}) action->setEnabled(!m_runs.isRunning());
-    };
+    addAction(menu, tr("Ran&ks"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")), [this] { showRanks(); })
+        ->setToolTip(
+            tr("Lists the time per iteration of each rank in a run on another machine, also while it "
+               "goes on, or in a trace, and marks the slowest rank."));
+    const auto refresh = [this] { m_open->setEnabled(!m_runs.isRunning()); };
     for (const auto signal : {&RunController::preparing, &RunController::finished})
         connect(&m_runs, signal, this, refresh);
 }
@@ -64,38 +56,13 @@ bool TraceActions::open(const QString& file) {
 }
 
 void TraceActions::showRanks() {
-    if (m_runs.isRunning() || (m_runs.ranks().empty() && !choose())) return;
-    const std::vector<RankPace>& ranks = m_runs.ranks();
-    if (ranks.empty())
-        return m_editor.say(tr("This trace has only one rank, so there is nothing to compare."));
-    const auto ms = [](double ns) { return localized(formatMs(ns)); };
-    const int slowest = RankReport::slowestOf(ranks);
-    ReviewDialog::Content content;
-    content.title = tr("Compare ranks");
-    content.sentence = m_runs.sentence() + QLatin1Char('.');
-    content.columns = {
-        tr("rank"), tr("time per iteration"), tr("own time"), tr("waiting for others"), tr("samples/s"), {}};
-    content.alarm = tr("slowest");
-    // Waits are measured, so they do not belong beside times on a virtual clock.
-    const bool isModelled = RankReport::isModelled(ranks);
-    const QString none = QStringLiteral("–");
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-        const RankPace& rank = ranks[i];
-        QString mark = int(i) == slowest ? content.alarm : QString();
-        if (isModelled) mark = rank.isModelled ? tr("modelled") : tr("measured");
-        content.rows.push_back(
-            {tr("rank %1").arg(i), ms(rank.iterationNs), isModelled ? none : ms(rank.ownNs()),
-             isModelled ? none : ms(rank.waitNs),
-             rank.samplesPerSecond > 0 ? grouped(std::llround(rank.samplesPerSecond)) : none, mark});
+    if (!m_runs.isRunning() && m_runs.ranks().empty()) {
+        if (!choose()) return;
+        if (m_runs.ranks().empty())
+            return m_editor.say(tr("This trace has only one rank, so there is nothing to compare."));
     }
-    content.remark =
-        isModelled
-            ? tr("Ranks with a simulated device have modelled times, which cannot be compared with measured "
-                 "ones. Samples/s counts only rows that this rank computes.")
-            : tr("Waiting: time per iteration that the rank waits in collective calls for the last rank to "
-                 "arrive. The slowest rank has the longest own time. Samples/s counts only rows that this "
-                 "rank computes.");
-    ReviewDialog(content, &m_window).exec();
+    m_bottom.show();
+    m_bottom.showPage(QStringLiteral("ranks"));
 }
 
 } // namespace twb

@@ -14,7 +14,7 @@ class Document;
 class GraphEditor;
 class RunController;
 
-/// The menu entries that open a trace of `twb run --trace`, and list the pace of its ranks.
+/// The menu entries that open a trace of `twb run --trace`, and show the pace of ranks.
 class TraceActions : public QObject {
     Q_OBJECT
 
@@ -38,7 +38,6 @@ private:
     GraphEditor& m_editor;
     QWidget& m_window;
     QAction* m_open = nullptr;
-    QAction* m_ranks = nullptr;
 };
 
 } // namespace twb
