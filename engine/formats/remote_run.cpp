@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr int kKilled = 137; ///< of a shell for a program that was killed: 128 + SIGKILL
 constexpr int kWaitMs = 50;
+constexpr std::chrono::milliseconds kBetweenCalls(500); ///< that tell a run to stop
 
 bool isOnPath(const char* program) {
     const char* path = std::getenv("PATH");
@@ -122,8 +124,10 @@ private:
         std::istringstream lines(m_machine.runOnSameVersion(
             fmt::format("command -v rsync >/dev/null && echo rsync || echo scp\n"
                         "command -v mpirun || echo\n"
-                        "cd {0} 2>/dev/null && [ -f exit ] && echo ended && exit 0\n"
-                        "[ -f pid ] && kill -0 $(cat pid) 2>/dev/null && echo running",
+                        "cd {0} 2>/dev/null || exit 0\n"
+                        "if [ -f exit ]; then echo ended\n"
+                        "elif [ -f pid ] && ! kill -0 $(cat pid) 2>/dev/null; then rm -rf pid started\n"
+                        "elif [ -f pid ] || [ -d started ]; then echo running; fi",
                         shellWord(m_folder))));
         std::string copier;
         std::string launcher;
@@ -174,9 +178,9 @@ private:
         if (m_files.written.empty()) return;
         std::string list;
         for (const std::string& file : m_files.written) list += shellWord(file) + " ";
-        // A run that has failed may not have written all. Files that were only copied there stay there.
+        // A run that has failed may not have written all. Files that were copied there before it stay there.
         const std::string found = m_machine.run(
-            fmt::format("cd {} && find {} -newer ../pid -print 2>/dev/null", shellWord(there("")), list));
+            fmt::format("cd {} && find {} -newer ../started -print 2>/dev/null", shellWord(there("")), list));
         std::istringstream lines(found);
         for (std::string file; std::getline(lines, file);) {
             if (!m_files.written.contains(file)) continue; // the other machine names no other file here
@@ -215,7 +219,8 @@ private:
         return folder.empty() ? m_folder + "/project" : m_folder + "/project/" + folder;
     }
 
-    /// Starts the run in a session of its own, which the end of the connection does not touch.
+    /// Starts the run in a session of its own, which the end of the connection does not touch. A connection
+    /// whose `twb` here was killed may still start it; the folder `started` lets only one of them do so.
     void start() const {
         std::string call = m_run.ranks > 1 ? fmt::format("mpirun -n {} ", m_run.ranks) : std::string();
         call += shellWord(m_machine.program()) + " run";
@@ -227,27 +232,37 @@ private:
         const std::string body = fmt::format(
             "cd project; {} > ../out 2> ../err < /dev/null; echo $? > ../exit.new; mv ../exit.new ../exit",
             call);
-        m_machine.run(fmt::format(
-            "cd {} && : > out && : > err && : > events && {{ nohup setsid sh -c {} > /dev/null 2>&1 < "
-            "/dev/null & echo $! > "
-            "pid; }}",
-            shellWord(m_folder), shellWord(body)));
+        try {
+            m_machine.run(
+                fmt::format("cd {} && mkdir started 2>/dev/null || exit 0\n: > out; : > err; : > events\n"
+                            "nohup setsid sh -c {} > /dev/null 2>&1 < /dev/null &\n"
+                            "echo $! > pid.new; mv pid.new pid",
+                            shellWord(m_folder), shellWord(body)));
+        } catch (const Error&) {
+            throw Error(ErrorCode::failed,
+                        fmt::format("the connection to {} was lost while the run was started there. Give the "
+                                    "same command again: it continues with the run, or starts it",
+                                    m_machine.host()));
+        }
     }
 
     /// Shows what the run prints, or passes its events on, until it ends. Returns its exit code, or
     /// RemoteCommand::kLost.
     int follow() {
+        const std::string show = m_run.hasEvents ? "tail -c +1 -f -s 0.1 --pid=$p events"
+                                                 : "tail -n +1 -f -s 0.2 --pid=$p err >&2 &\n"
+                                                   "tail -n +1 -f -s 0.2 --pid=$p out\nwait";
+        // Another connection may be about to start the run.
         const std::string script =
-            m_run.hasEvents
-                ? fmt::format("cd {} || exit 1\np=$(cat pid)\ntail -c +1 -f -s 0.1 --pid=$p events\n"
-                              "exit $(cat exit 2>/dev/null || echo {})\n",
-                              shellWord(m_folder), kKilled)
-                : fmt::format(
-                      "cd {} || exit 1\np=$(cat pid)\ntail -n +1 -f -s 0.2 --pid=$p err >&2 &\n"
-                      "tail -n +1 -f -s 0.2 --pid=$p out\nwait\nexit $(cat exit 2>/dev/null || echo {})\n",
-                      shellWord(m_folder), kKilled);
+            fmt::format("cd {} || exit 1\ni=0\n"
+                        "while ! [ -f pid ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done\n"
+                        "p=$(cat pid 2>/dev/null) || exit {}\n{}\n"
+                        "exit $(cat exit 2>/dev/null || echo {})\n",
+                        shellWord(m_folder), kKilled, show, kKilled);
         RemoteCommand command(m_machine.shell(), script, m_run.hasEvents);
         bool isOpen = m_run.hasEvents;
+        bool isTold = false; // to stop
+        std::chrono::steady_clock::time_point nextCall;
         for (;;) {
             if (isOpen) {
                 const auto more = command.readMore(kWaitMs);
@@ -258,13 +273,7 @@ private:
             }
             switch (m_observer.wish(isOpen ? 0 : kWaitMs)) {
             case RemoteWish::stop:
-                // The shell of a background process ignores SIGINT; the run does not.
                 m_isStopped = true;
-                try {
-                    m_machine.run(fmt::format("kill -INT -$(cat {}/pid)", shellWord(m_folder)));
-                } catch (const Error&) {
-                    throw LostConnection(m_machine.host()); // the run was not stopped
-                }
                 break;
             case RemoteWish::leave:
                 throw Error(ErrorCode::cancelled,
@@ -272,6 +281,23 @@ private:
             case RemoteWish::goOn:
                 break;
             }
+            if (m_isStopped && !isTold && std::chrono::steady_clock::now() >= nextCall) {
+                isTold = tellToStop();
+                nextCall = std::chrono::steady_clock::now() + kBetweenCalls;
+            }
+        }
+    }
+
+    /// False if the session of the run does not exist yet or any more.
+    bool tellToStop() const {
+        try {
+            // The shell of a background process ignores SIGINT; the run does not.
+            return !m_machine
+                        .run(fmt::format("kill -INT -$(cat {}/pid) 2>/dev/null && echo told",
+                                         shellWord(m_folder)))
+                        .empty();
+        } catch (const Error&) {
+            throw LostConnection(m_machine.host()); // the run was not stopped
         }
     }
 

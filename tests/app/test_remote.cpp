@@ -6,6 +6,7 @@
 #include "support/test_main.h"
 
 #include <QElapsedTimer>
+#include <QScopeGuard>
 #include <QStandardPaths>
 
 #include <csignal>
@@ -46,6 +47,7 @@ private:
 private Q_SLOTS:
     void cleanup() {
         m_host->killRuns(true);
+        for (const pid_t pid : m_host->followers()) ::kill(pid, SIGKILL);
         QDir(m_host->folder()).removeRecursively();
     }
     void init() { qputenv("TWB_REMOTE_PROGRAM", Program::path().toUtf8()); }
@@ -243,7 +245,7 @@ private Q_SLOTS:
         start(process, twb,
               longRun(m_on, "1000000") << "--ranks"
                                        << "2");
-        QTRY_COMPARE_WITH_TIMEOUT(m_host->processes().size(), std::size_t(2), 30000);
+        QTRY_VERIFY(m_host->processes().size() >= 2); // each rank has a second process that watches it
         ::kill(static_cast<pid_t>(process.processId()), SIGINT);
         const Ended ended = Program::wait(process, 60000);
         QVERIFY2(ended.exit == 130, qPrintable(QString::number(ended.exit) + ended.err));
@@ -289,6 +291,44 @@ private Q_SLOTS:
         QCOMPARE(twb.json("r.json").at("iterations"), 100);
         QCOMPARE(twb.json("r.json").at("host"), "there");
         QCOMPARE(m_host->runs(), QStringList());
+    }
+
+    /// The program here is killed while its ssh is about to start the run, which the same command starts,
+    /// too.
+    void aRunIsStartedOnce() {
+        const Program twb;
+        twb.save("g.twb", smallGraph());
+        const auto script = [&](const char* name, const QString& text) {
+            twb.write(name, text.toUtf8());
+            QFile::setPermissions(twb.file(name), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        };
+        // The fourth connection starts the run, after those that look for it, make its folder and copy.
+        script("ssh", QString("#!/bin/sh\ncd %1; echo >> calls\n"
+                              "[ $(wc -l < calls) = 4 ] || exec %2 \"$@\"\n"
+                              ": > waits; while [ -e held ]; do sleep 0.05; done\n%2 \"$@\"; : > done\n")
+                          .arg(twb.file(""), m_host->command()));
+        script("there.sh", QString("#!/bin/sh\n[ \"$1\" = run ] && echo >> %1\nexec %2 \"$@\"\n")
+                               .arg(twb.file("starts"), Program::path()));
+        QDir(twb.file("")).mkdir("held");
+        const QByteArray ssh = qgetenv("TWB_SSH");
+        const auto restore = qScopeGuard([&] { qputenv("TWB_SSH", ssh); });
+        qputenv("TWB_SSH", twb.file("ssh").toUtf8());
+        qputenv("TWB_REMOTE_PROGRAM", twb.file("there.sh").toUtf8());
+        QProcess first;
+        start(first, twb, longRun(m_on, "1000000"));
+        QTRY_VERIFY(twb.exists("waits"));
+        first.kill();
+        QVERIFY(first.waitForFinished());
+        QProcess second;
+        start(second, twb, longRun(m_on, "1000000"));
+        QTRY_COMPARE(twb.read("starts").size(), 1);
+        QDir(twb.file("")).rmdir("held");
+        QTRY_VERIFY(twb.exists("done"));
+        QCOMPARE(twb.read("starts").size(), 1);
+        QVERIFY(m_host->isFollowed());
+        ::kill(static_cast<pid_t>(second.processId()), SIGINT);
+        QCOMPARE(Program::wait(second).exit, 130);
+        QCOMPARE(twb.read("starts").size(), 1);
     }
 
     /// The connection, this program or the run there ends at a random moment, also while the project is
