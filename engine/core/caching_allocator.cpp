@@ -19,6 +19,11 @@ namespace {
 
 constexpr std::size_t kSmall = std::size_t{1} << 20;
 
+std::size_t alignedSize(std::size_t bytes) {
+    return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+}
+
+/// The size of the block for a tensor.
 std::size_t sizeClass(std::size_t bytes) {
     if (bytes <= kAlignment) return kAlignment;
     if (bytes <= kSmall) return std::bit_ceil(bytes);
@@ -45,7 +50,7 @@ public:
     ~Pool() { trim(); }
 
     BufferPtr allocate(std::size_t bytes, MemoryKind kind);
-    void release(void* block, const PeakGauge::Share& share) noexcept;
+    void release(void* block, std::size_t size, const PeakGauge::Share& share) noexcept;
     void trim() noexcept;
     MemoryStats stats() const {
         const std::scoped_lock lock(m_mutex);
@@ -81,21 +86,26 @@ private:
 
 class CachingAllocator::Pool::Block final : public GaugedBuffer {
 public:
-    Block(std::shared_ptr<Pool> pool, void* data, std::size_t size, PeakGauge::Share share, Device device,
-          MemoryKind kind)
-        : GaugedBuffer(data, size, device, kind), m_pool(std::move(pool)), m_share(share) {}
-    ~Block() override { m_pool->release(data(), m_share); }
+    /// The block may be larger than `bytes`.
+    Block(std::shared_ptr<Pool> pool, void* data, std::size_t blockSize, std::size_t bytes,
+          PeakGauge::Share share, Device device, MemoryKind kind)
+        : GaugedBuffer(data, bytes, device, kind), m_pool(std::move(pool)), m_blockSize(blockSize),
+          m_share(share) {}
+    ~Block() override { m_pool->release(data(), m_blockSize, m_share); }
     void renew() noexcept override { m_pool->renew(m_share); }
 
 private:
     std::shared_ptr<Pool> m_pool;
+    const std::size_t m_blockSize;
     PeakGauge::Share m_share;
 };
 
 BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
     const std::scoped_lock lock(m_mutex);
     const std::size_t free = m_budget - std::min(m_gauge.used(), m_budget);
-    if (bytes > m_budget || sizeClass(bytes) > free) refuse(bytes, free, m_budget, "");
+    // What a block has beyond its tensor is for a larger tensor later; a plan does not count it, either.
+    const std::size_t charged = alignedSize(bytes);
+    if (bytes > m_budget || charged > free) refuse(bytes, free, m_budget, "");
     std::size_t size = sizeClass(bytes);
     void* data = nullptr;
     auto cached = m_free.lower_bound(size);
@@ -119,9 +129,9 @@ BufferPtr CachingAllocator::Pool::allocate(std::size_t bytes, MemoryKind kind) {
     }
     // Without a driver that can lock pages, pinned memory is pageable memory with that label.
     const MemoryKind shown = m_kind == MemoryKind::device ? MemoryKind::device : kind;
-    const PeakGauge::Share share = m_gauge.add(size);
+    const PeakGauge::Share share = m_gauge.add(charged);
     try {
-        return std::make_shared<Block>(shared_from_this(), data, bytes, share, m_device, shown);
+        return std::make_shared<Block>(shared_from_this(), data, size, bytes, share, m_device, shown);
     } catch (const std::bad_alloc&) {
         m_gauge.remove(share);
         giveBack(data, size);
@@ -154,10 +164,9 @@ void CachingAllocator::Pool::refuse(std::size_t bytes, std::size_t free, std::si
                             text(bytes), text(free), text(total), where));
 }
 
-void CachingAllocator::Pool::release(void* block, const PeakGauge::Share& share) noexcept {
+void CachingAllocator::Pool::release(void* block, std::size_t size, const PeakGauge::Share& share) noexcept {
     const std::scoped_lock lock(m_mutex);
     m_gauge.remove(share);
-    const std::size_t size = share.bytes;
     if (m_cached + size > cacheLimit(m_budget)) {
         giveBack(block, size);
         return;

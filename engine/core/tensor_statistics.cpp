@@ -73,10 +73,10 @@ TensorStatistics statisticsOf(const Tensor& tensor) {
     if (s.finite == 0) return s;
     if (tensor.dtype() == DType::i64 || tensor.dtype() == DType::u64) findEnds(tensor, s);
     s.std = std::sqrt(squares / double(s.finite));
-    const double width = s.max - s.min;
+    const double halfWidth = s.max / 2 - s.min / 2; // the width may be larger than any double
     forEach(tensor, [&](double value) {
         if (!std::isfinite(value)) return;
-        const double bin = width > 0 ? (value - s.min) / width * TensorStatistics::kBins : 0;
+        const double bin = halfWidth > 0 ? (value / 2 - s.min / 2) / halfWidth * TensorStatistics::kBins : 0;
         ++s.histogram[std::size_t(std::clamp(int(bin), 0, TensorStatistics::kBins - 1))];
     });
     return s;

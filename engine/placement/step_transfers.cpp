@@ -47,7 +47,7 @@ bool isOpaqueSync(const Analysis& analysis, const NodeFacts& facts) {
 } // namespace
 
 bool isSync(const Graph& graph, const Analysis& analysis, const NodeFacts& facts) {
-    if (!facts.op) return false;
+    if (!facts.op || facts.disabled) return false;
     if (facts.op->role == OpRole::transfer) {
         const NodeFacts* source =
             !facts.inputs.empty() && facts.inputs[0] ? analysis.find(facts.inputs[0]->node) : nullptr;
@@ -68,7 +68,7 @@ std::vector<StepTransfer> stepTransfers(const Graph& graph, const Analysis& anal
     std::vector<StepTransfer> out;
     for (const NodeFacts& facts : analysis.nodes) {
         const Node* node = graph.find(facts.id);
-        if (!node || !facts.op || graph.runsOnce(*node)) continue;
+        if (!node || !facts.op || facts.disabled || graph.runsOnce(*node)) continue;
         StepTransfer transfer;
         transfer.node = facts.id;
         transfer.from = transfer.to = facts.device;

@@ -1,5 +1,7 @@
 #include "placement/tensor_copies.h"
 
+#include "ops/op_table.h"
+
 namespace twb {
 
 bool TensorCopies::isCopy(NodeId id) const {
@@ -24,6 +26,10 @@ void TensorCopies::add(PortRef tensor, NodeId to) {
 std::optional<PortRef> TensorCopies::on(PortRef tensor, Device device, NodeId reader) {
     constexpr int kFarthest = 64; // consecutive To nodes; those on a cycle have no origin
     const Body* here = m_bodies.around(reader);
+    // The initial value of a state is read before the body runs.
+    const Node* node = m_graph.find(reader);
+    const Op* op = node ? findOp(node->op) : nullptr;
+    if (here && op && op->role == OpRole::state) here = m_bodies.around(*here);
     const auto isThere = [&](NodeId id) {
         // A disabled node has no device of its own: the tensor that it passes on may be on another device.
         const Node* node = m_graph.find(id);

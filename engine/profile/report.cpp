@@ -1,6 +1,7 @@
 #include "profile/report.h"
 
 #include "core/whole_number.h"
+#include "ops/collectives.h"
 #include "profile/profiles.h"
 #include "profile/rank_report.h"
 #include "profile/report_parts.h"
@@ -160,6 +161,17 @@ Json stepsOf(const RunReport& report) {
     return out;
 }
 
+/// What all calls of a collective transfer send. Sizes that only the run knows are not in the plan.
+std::uint64_t wireBytesOf(const Plan& plan, std::size_t transfer, const TransferFigures& figures) {
+    if (const std::uint64_t planned = plan.transfers[transfer].wireBytes; planned > 0)
+        return planned * figures.count;
+    const int ranks = plan.devices.world().size();
+    for (const Step& step : plan.steps)
+        if (step.transfer == transfer && step.op && figures.count > 0)
+            return wireBytes(collectiveLoad(*step.op, {}, ranks).kind, figures.bytes, ranks);
+    return 0;
+}
+
 Json transfersOf(const RunReport& report) {
     const Plan& plan = *report.plan;
     Json out = Json::array();
@@ -176,7 +188,7 @@ Json transfersOf(const RunReport& report) {
                  {"setup", figures.setup},
                  {"pinned", figures.pinned}};
         const bool isCollective = figures.kind == TransferKind::collective;
-        if (isCollective) row["wire_bytes"] = transfer.wireBytes * figures.count;
+        if (isCollective) row["wire_bytes"] = wireBytesOf(plan, i, figures);
         if (report.ledger) {
             row["count"] = figures.count;
             row["bytes"] = figures.bytes;

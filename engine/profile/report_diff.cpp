@@ -47,9 +47,18 @@ std::optional<TimePair> timesOf(const Json& before, const Json& after, const cha
     return out;
 }
 
-std::uint64_t bytesOf(const Json& transfer) {
-    const std::uint64_t count = transfer.value("count", std::uint64_t{0});
-    return count == 0 ? 0 : transfer.value("bytes", std::uint64_t{0}) / count;
+/// The transfers of a report, each with the bytes that it moves per iteration, or once if it is outside. In a
+/// body, a transfer makes several copies per iteration.
+Json transfersOf(const Json& report) {
+    const auto iterations = report.value("iterations", std::uint64_t{0});
+    Json out = report.at("transfers");
+    for (Json& row : out) {
+        const bool isSetup = row.at("setup");
+        const std::uint64_t times =
+            isSetup || iterations == 0 ? row.value("count", std::uint64_t{0}) : iterations;
+        row["bytes"] = times == 0 ? 0 : row.value("bytes", std::uint64_t{0}) / times;
+    }
+    return out;
 }
 
 template <class KeyOf, class Fill>
@@ -167,11 +176,11 @@ ReportDiff compareReports(std::string_view before, const std::string& beforeName
             return fmt::format("{} {} {}", endText(row.at("from")), endText(row.at("to")),
                                row.at("setup").get<bool>());
         };
-        out.transfers = changesOf(a.at("transfers"), b.at("transfers"), betweenPorts,
+        out.transfers = changesOf(transfersOf(a), transfersOf(b), betweenPorts,
                                   [](const Json& row, std::string& place, std::uint64_t& bytes) {
                                       place = row.at("source").get<std::string>() + " → " +
                                               row.at("target").get<std::string>();
-                                      bytes = bytesOf(row);
+                                      bytes = row.at("bytes");
                                   });
         for (const ReportChange& change : out.transfers) {
             (change.setup ? out.setupBytesBefore : out.bytesBefore) += change.bytesBefore;

@@ -1,5 +1,6 @@
 #include "profile/report_pictures.h"
 
+#include "core/device.h"
 #include "core/format.h"
 #include "profile/markup.h"
 #include "profile/report_wires.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 namespace twb {
 namespace {
@@ -91,8 +93,8 @@ std::string opened(double width, double height, const std::string& title) {
 } // namespace
 
 std::string deviceClass(const std::string& device) {
-    if (!device.starts_with("cuda:")) return "cpu";
-    return "gpu" + std::to_string(std::stoi(device.substr(5)) % 3);
+    const std::optional<Device> known = Device::parse(device);
+    return known && known->isCuda() ? "gpu" + std::to_string(known->index % 3) : "cpu";
 }
 
 std::string graphPicture(const Json& report) {
@@ -162,8 +164,10 @@ std::string graphPicture(const Json& report) {
             times[step.at("node")] = {step.at("median_ms").get<double>(), step.at("modelled").get<bool>()};
     std::string nodes;
     for (const Json& node : graph["nodes"]) {
-        const PictureCard& card = cards[cardOf.at(node.at("id"))];
-        const std::string& lane = laneOf.at(node.at("id"));
+        const auto at = cardOf.find(node.at("id"));
+        if (at == cardOf.end()) continue; // its lane is not in the report
+        const PictureCard& card = cards[at->second];
+        const std::string& lane = laneOf.at(at->first);
         const std::string name = node.at("name");
         const auto time = times.find(node.at("id"));
         const std::string spent = time == times.end() ? "not run"

@@ -62,9 +62,12 @@ void RunTimeline::close() {
         m_clock = std::max(m_clock, m_now.end);
     }
     std::vector<Span> spans;
-    for (const StepRecord& record : m_now.records)
-        if (m_plan->steps[record.step].transfer == kNone && record.endNs > record.startNs)
+    for (const StepRecord& record : m_now.records) {
+        // An If, Loop or Scan lasts as long as its body, whose steps have records of their own.
+        const Step& step = m_plan->steps[record.step];
+        if (step.transfer == kNone && step.control == kNone && record.endNs > record.startNs)
             spans.push_back({record.startNs, record.endNs});
+    }
     std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
     for (const Span& span : spans) {
         if (!m_now.busy.empty() && span.start <= m_now.busy.back().end)

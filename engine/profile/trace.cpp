@@ -150,7 +150,7 @@ void writeSlices(Events& events, const TracePart& part, const Tracks& tracks) {
         std::string moved;
         if (record.waitNs) moved = fmt::format(R"("wait_us":{},)", toUs(*record.waitNs));
         if (record.bytes > 0) {
-            moved = fmt::format(R"("bytes":{},)", record.bytes);
+            moved += fmt::format(R"("bytes":{},)", record.bytes);
             if (ns > 0)
                 moved += fmt::format(R"("gb_per_s":{:.3f},)",
                                      static_cast<double>(record.bytes) / static_cast<double>(ns));

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -120,15 +121,21 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     std::vector<std::uint32_t>& producer = plan.producers;
     producer.assign(plan.values.size(), kNone);
     // The last step of stream t (index + 1) for which stream s has waited: waits for earlier steps are
-    // unnecessary.
-    std::vector<std::vector<std::uint32_t>> seen(streams, std::vector<std::uint32_t>(streams, 0));
+    // unnecessary. By body: steps around a body may stand between its steps, but run before or after it.
+    using Seen = std::vector<std::vector<std::uint32_t>>;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Seen> seenIn;
+    const auto seenBy = [&](const Step& step) -> std::vector<std::uint32_t>& {
+        Seen& seen = seenIn[{step.owner, step.body}];
+        if (seen.empty()) seen.assign(streams, std::vector<std::uint32_t>(streams, 0));
+        return seen[step.stream];
+    };
     const auto waitFor = [&](Step& step, std::uint32_t other) {
         if (other == kNone) return;
         Step& before = plan.steps[other];
         // All streams are idle at the start and the end of a body.
         if (before.owner != step.owner || before.body != step.body) return;
         if (before.stream == step.stream || before.setup != step.setup) return;
-        std::uint32_t& reached = seen[step.stream][before.stream];
+        std::uint32_t& reached = seenBy(step)[before.stream];
         if (reached > other) return;
         if (!step.last)
             reached = other + 1; // a sink does not run in every iteration, so its wait does not count
@@ -160,12 +167,12 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
             if (v != kNone) lastUser[plan.values[v].slot][step.stream] = step.index;
         for (std::uint32_t v : step.outputs) lastUser[plan.values[v].slot][step.stream] = step.index;
     }
-    for (auto& row : seen) std::fill(row.begin(), row.end(), 0);
+    seenIn.clear();
     const auto carry = [&](Step& step, std::uint32_t other) {
         Step& before = plan.steps[other];
         if (before.stream == step.stream || before.setup) return;
         if (before.owner != kNone || step.owner != kNone) return; // the same
-        std::uint32_t& reached = seen[step.stream][before.stream];
+        std::uint32_t& reached = seenBy(step)[before.stream];
         if (reached > other) return;
         if (!step.last) reached = other + 1;
         step.carriedWaits.push_back(other);

@@ -195,6 +195,7 @@ RunContext::Operands RunContext::operandsOf(const Step& step, std::size_t lap) c
         const BufferPtr& buffer = m_buffers[m_plan->slotOf(v, lap)];
         out.dtype = m_types[v].dtype;
         out.shape = m_types[v].shape;
+        if (!m_types[v].isKnown()) return out; // of a step that failed, or of one that reads its result
         if (buffer)
             out.data = buffer->data();
         else if (out.elementCount() == 0)
@@ -224,6 +225,16 @@ void RunContext::bind(std::uint32_t index) {
     for (std::size_t lap = 0; lap < (isOne ? 1 : m_plan->inFlight); ++lap)
         slot.operands.push_back(operandsOf(step, lap));
     step.op ? bindOp(step, slot) : bindCopy(step, slot);
+    if (step.transfer == kNone) return;
+    if (slot.moved.empty()) slot.moved.resize(m_plan->inFlight);
+    const auto isKnown = [this](std::uint32_t v) { return v == kNone || m_types[v].isKnown(); };
+    const bool isReady = std::ranges::all_of(step.inputs, isKnown);
+    const std::uint64_t bytes = !isReady ? 0 : step.op ? bytesOfCollective(step) : slot.copy[0].bytes;
+    // Of a dynamic step, the previous iterations may have moved other sizes.
+    if (step.dynamic)
+        slot.moved[currentLap()] = bytes;
+    else
+        std::ranges::fill(slot.moved, bytes);
 }
 
 void RunContext::bindOp(const Step& step, StepSlot& slot) {
@@ -263,7 +274,8 @@ void RunContext::bindCopy(const Step& step, StepSlot& slot) {
     const Transfer& transfer = m_plan->transfers[step.transfer];
     Copy copy;
     copy.step = step.index;
-    copy.bytes = static_cast<std::size_t>(m_types[step.outputs[0]].byteCount());
+    const TensorType& type = m_types[step.outputs[0]];
+    copy.bytes = type.isKnown() ? static_cast<std::size_t>(type.byteCount()) : 0;
     copy.direction = m_plan->devices.route(transfer.source, transfer.target).direction;
     copy.hostMemory = transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable;
     slot.copy.assign(m_plan->inFlight, copy);
@@ -423,13 +435,15 @@ std::int64_t RunContext::rest() {
 void RunContext::prepare() {
     for (const Step& step : m_plan->steps) {
         if (!step.chain || m_guard.isCancelled()) continue;
+        const Device device = m_plan->streams[step.stream].device;
+        const bool compiles = device.isCuda() && !m_plan->devices.isSimulated(device);
         const std::int64_t start = steadyNs();
         try {
             m_streams[step.stream]->prepare(m_slots[step.index].launch[0]);
         } catch (const Error& e) {
             m_guard.fail(step.index, e.code(), e.what());
         }
-        m_prepareNs += steadyNs() - start;
+        if (compiles) m_prepareNs += steadyNs() - start;
     }
 }
 
@@ -550,7 +564,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
             record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs - stopped[i];
             m_clockEnd = std::max(m_clockEnd, record.endNs);
             if (step.transfer != kNone) {
-                record.bytes = step.op ? bytesOfCollective(step) : m_slots[i].copy[0].bytes;
+                record.bytes = m_slots[i].moved[lap];
                 const std::uint32_t producer = m_plan->producers[step.inputs[0]];
                 // The wait of a copy is known only if this iteration made its tensor.
                 if (producer != kNone && !m_plan->steps[producer].setup && !m_cached[producer]) {
@@ -569,7 +583,7 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
 Tensor RunContext::tensorOf(std::uint32_t value) const {
     const BufferPtr& buffer = bufferOf(value);
     if (buffer) return {buffer, m_types[value]};
-    if (m_types[value].byteCount() == 0)
+    if (m_types[value].isKnown() && m_types[value].byteCount() == 0)
         return Tensor::onHost(m_types[value]); // an empty tensor has no memory
     return {};
 }
@@ -577,8 +591,10 @@ Tensor RunContext::tensorOf(std::uint32_t value) const {
 void RunContext::keepResults(RunResult& result) {
     const auto isWhole = [&](std::uint32_t v) {
         const std::uint32_t producer = m_plan->producers[v];
-        return producer != kNone && m_guard.state(producer, currentLap()) == StepState::done &&
-               m_types[v].isKnown() && (bufferOf(v) || m_types[v].byteCount() == 0);
+        if (producer == kNone || !isReached(producer) || !m_types[v].isKnown()) return false;
+        const StepState state = stateOf(producer, currentLap());
+        return (state == StepState::done || state == StepState::cached) &&
+               (bufferOf(v) || m_types[v].byteCount() == 0);
     };
     for (const auto& [node, values] : m_plan->valuesOfNode)
         for (std::size_t port = 0; port < values.size(); ++port)
@@ -669,7 +685,7 @@ RunResult RunContext::execute() {
                                             : RunStatus::finished;
     for (const Step& step : m_plan->steps) {
         StepState state = stateOf(step.index, currentLap());
-        if (m_submitted == 0 && !step.setup && state == StepState::done) state = StepState::cancelled;
+        if (state == StepState::done && !step.last && !isReached(step.index)) state = StepState::cancelled;
         result.states.push_back(state);
     }
     leaveWorld(result);

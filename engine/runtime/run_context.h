@@ -106,6 +106,7 @@ private:
         // By lap: one may still be queued while the next is submitted.
         std::vector<Launch> launch;
         std::vector<Copy> copy;
+        std::vector<std::uint64_t> moved; ///< by lap: the bytes of a transfer
     };
 
     /// Steps that are the same in each iteration, and their launches by lap.

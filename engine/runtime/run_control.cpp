@@ -116,6 +116,10 @@ void RunContext::repeat(const Step& step, const PlanControl& control, std::size_
         give(step, c, {carried[c]}, nullptr);
     }
     for (std::size_t s = 0; s < stacks.size(); ++s) {
+        // The last one, for inspection.
+        const std::uint32_t v = body.results[carried.size() + s];
+        if (hasRun && m_plan->values[v].handedOn)
+            m_buffers[m_plan->values[v].slot] = stacks[s].back().buffer();
         if (control.stacks[s].reverse) std::reverse(stacks[s].begin(), stacks[s].end());
         give(step, carried.size() + s, stacks[s], &control.stacks[s]);
     }

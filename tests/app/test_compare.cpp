@@ -44,6 +44,33 @@ class TestCompare : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    /// A Loop copies once per trip.
+    void transfersInABodyCountPerIteration() {
+        const Program twb;
+        for (const std::int64_t trips : {3, 6}) {
+            GraphMaker g;
+            const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Integers{100}}});
+            const NodeId c = g.node("Carried", "c", "cpu", {{"index", std::int64_t{0}}}, {x});
+            const NodeId there = g.node("To", "there", "cuda:0", {}, {c});
+            const NodeId back = g.node("To", "back", "cpu", {}, {there});
+            const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", trips}, {"carried", std::int64_t{1}}});
+            g.connect(back, loop, 3);
+            g.body(loop, "body", {c, there, back});
+            g.node("Probe", "out", "cpu", {}, {loop});
+            twb.save("g.twb", g);
+            const QString report = QStringLiteral("%1.json").arg(trips);
+            const Ended ended = twb.run({"run", "g.twb", "--iterations", "2", "--report", report,
+                                         "--device-map", "cuda:0=simulated:h200"});
+            QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+            // No step computes while it copies; the Loop itself does not count.
+            const json transfers = twb.json(report).at("transfers");
+            for (const json& row : transfers) QCOMPARE(row.at("overlapped_percent"), 0.0);
+        }
+        const Ended ended = twb.run({"compare", "3.json", "6.json", "--fail-if-transfer-bytes-grow", "10"});
+        QCOMPARE(ended.exit, 1);
+        QVERIFY2(ended.out.contains("2,400 B") && ended.out.contains("4,800 B"), qPrintable(ended.out));
+    }
+
     void reportEqualsItself() {
         const Program twb;
         saveReport(twb, QStringLiteral("a.json"), asItIs);

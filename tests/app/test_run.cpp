@@ -43,6 +43,27 @@ private Q_SLOTS:
         QCOMPARE(twb.run({"run", "--quiet", "--", "-odd.twb"}).exit, 0);
     }
 
+    /// The sizes of one iteration were once counted for another one.
+    void copiesOfVaryingSizeAreCountedExactly() {
+        const Program twb;
+        std::vector<float> rows(200);
+        rows[0] = 1;
+        std::fill(rows.begin() + 100, rows.end(), 1.0F);
+        Tensor data = Tensor::onHost({DType::f32, Shape{2, 100}});
+        std::copy(rows.begin(), rows.end(), data.values<float>().begin());
+        writeNpy(twb.fsPath("data.npy"), data.view());
+        GraphMaker g;
+        const NodeId batches =
+            g.node("Batches", "data", "cpu",
+                   {{"path", std::string("data.npy")}, {"batch_size", std::int64_t{1}}, {"shuffle", false}});
+        const NodeId where = g.node("NonZero", "where", "cpu", {}, {batches});
+        g.node("Probe", "seen", "cuda:0", {}, {g.node("To", "there", "cuda:0", {}, {where})});
+        twb.save("a.twb", g);
+        const Ended ended = twb.run({"run", "a.twb", "--iterations", "4", "--report", "r.json"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QCOMPARE(twb.json("r.json").at("transfers").at(0).at("bytes"), 2 * (1 + 100) * 2 * 8);
+    }
+
     void aRunEndsWithATable() {
         const Program twb;
         twb.save("a.twb", smallGraph());

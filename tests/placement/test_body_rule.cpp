@@ -64,6 +64,27 @@ private Q_SLOTS:
         QCOMPARE(analysis.typeOf({c.loop, 0})->toString(), std::string("f32 2"));
     }
 
+    /// The copy in the body does not exist when the body begins.
+    void anInitialValueIsNotReadInItsBody() {
+        GraphMaker g;
+        const NodeId x = g.node("Ones", "x", "cpu", {{"shape", Ints{2}}});
+        const NodeId state = g.node("Carried", "state", "cuda:0", {}, {x});
+        const NodeId copy = g.node("To", "copy", "cuda:0", {}, {x});
+        const NodeId sum = g.node("Add", "sum", "cuda:0", {}, {state, copy});
+        const NodeId loop =
+            g.node("Loop", "loop", "cuda:0", {{"M", std::int64_t{3}}, {"carried", std::int64_t{1}}});
+        g.connect(sum, loop, 3);
+        g.body(loop, "body", {state, copy, sum});
+        const Analysis analysis = analysisOf(g.graph());
+        QCOMPARE(analysis.errorCount(), std::size_t(1));
+        for (const Diagnostic& d : analysis.diagnostics)
+            for (const Fix& fix : d.fixes) {
+                Graph mended = g.graph();
+                mended.apply(toDelta(mended, {fix}, "Fix"));
+                QVERIFY(mended.sourceOf({state, 0}) != PortRef({copy, 0}));
+            }
+    }
+
     void onlyTheOwnerReadsOutOfABody() {
         Counter c;
         const NodeId spy = c.g.node("Neg", "spy", "cpu", {}, {c.sum});

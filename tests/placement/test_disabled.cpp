@@ -5,6 +5,7 @@
 #include "placement/causes.h"
 #include "placement/disabled_rule.h"
 #include "placement/fixes.h"
+#include "placement/step_transfers.h"
 #include "runtime/runs.h"
 #include "support/random_networks.h"
 #include "support/test_main.h"
@@ -127,6 +128,22 @@ private Q_SLOTS:
         Graph mended = graph;
         mended.apply(toDelta(graph, analysis.diagnostics[0].fixes[0]));
         QVERIFY(mended == n.g.graph());
+    }
+
+    /// It once had a price, and a To cpu ended the check.
+    void aToThatStandsAsideCopiesNothing() {
+        for (const char* target : {"cpu", "cuda:1"}) {
+            GraphMaker g;
+            const NodeId x = g.node("Ones", "x", "cuda:0", {{"shape", Ints{4}}});
+            const NodeId negative = g.node("Neg", "negative", "cuda:0", {}, {x});
+            const NodeId to = g.node("To", "to", target, {}, {negative});
+            g.node("Probe", "p", "cuda:0", {}, {to});
+            const Graph graph = disabled(g.graph(), {to});
+            const Analysis analysis = analysisOf(graph);
+            QVERIFY(!isSync(graph, analysis, *analysis.find(to)));
+            QVERIFY(stepTransfers(graph, analysis).empty());
+            QCOMPARE(analysis.errorCount(), std::size_t(0));
+        }
     }
 
     void aSourceHasNothingToPass() {

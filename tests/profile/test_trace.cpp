@@ -64,6 +64,16 @@ private Q_SLOTS:
         QCOMPARE(copy.at("args").at("clock"), "modelled");
     }
 
+    void aCopySaysHowLongItWaited() {
+        std::vector<StepRecord> records = test::exampleRecords();
+        QVERIFY(records[1].bytes > 0);
+        records[1].waitNs = 2500;
+        const json trace = traceOf(test::examplePlan(), records);
+        const json args = events(trace, "X")[1].at("args");
+        QCOMPARE(args.at("bytes"), records[1].bytes);
+        QCOMPARE(args.at("wait_us"), 2.5);
+    }
+
     void processesSayWhatTheirTimesAre() {
         const json trace = traceOf(test::examplePlan(), test::exampleRecords());
         std::map<int, std::string> processes;

@@ -69,6 +69,7 @@ private Q_SLOTS:
     void outerTensorsKeepTheirMemory();
     void weightsStayPackedFromOneRunToTheNext();
     void transfersInABodyAreCounted();
+    void aCopyForABodyWaitsForItsTensor();
     void stepsAfterABodyAreNotCached();
     void anErrorInABodyPoisonsItsOwner();
     void whatABodyReadsFailed();
@@ -107,6 +108,9 @@ void TestControlFlow::anIfRunsOneBranch() {
         QCOMPARE(result.states[stepNamed(*plan, "then").index], taken ? StepState::done : StepState::skipped);
         QCOMPARE(result.states[stepNamed(*plan, "other").index],
                  taken ? StepState::skipped : StepState::done);
+        // A branch that did not run has no results.
+        QCOMPARE(floats(result, taken ? other : then, map), std::vector<float>());
+        QCOMPARE(floats(result, taken ? then : other, map).size(), std::size_t(2));
         const std::uint32_t skipped = stepNamed(*plan, taken ? "other" : "then").index;
         StepTimes times(plan);
         times.add(recorder.records);
@@ -229,6 +233,7 @@ void TestControlFlow::resultsAreStacked() {
     QCOMPARE(analysis.typeOf({loop, 0})->shape, (Shape{3, 2})); // known before the run
     const RunResult result = run(g, map, 2);
     QCOMPARE(floats(result, loop, map), (std::vector<float>{0, 1, 1, 2, 2, 3}));
+    QCOMPARE(floats(result, row, map), (std::vector<float>{2, 3})); // the last part
 }
 
 void TestControlFlow::sizesMayVary() {
@@ -462,6 +467,31 @@ void TestControlFlow::transfersInABodyAreCounted() {
     }
     QCOMPARE(copies, std::size_t{10});
     QCOMPARE(bytes, std::uint64_t{10 * 16});
+}
+
+/// A wait of a step in the body once replaced that of the copy before it.
+void TestControlFlow::aCopyForABodyWaitsForItsTensor() {
+    GraphMaker g;
+    const NodeId x =
+        g.node("RandomNormal", "x", "cuda:0", {{"shape", Ints{8, 8}}, {"seed", std::int64_t{1}}});
+    const NodeId square = g.node("MatMul", "square", "cuda:0", {}, {x, x});
+    const NodeId t = g.node("MatMul", "t", "cuda:0", {}, {square, x});
+    const NodeId e = g.node("Neg", "e", "cuda:0", {}, {x});
+    const NodeId f = g.node("Exp", "f", "cpu", {}, {e});
+    const NodeId c = g.node("Carried", "c", "cpu", index(0), {t});
+    const NodeId a = g.node("Abs", "a", "cpu", {}, {c});
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{1}}, {"carried", std::int64_t{1}}});
+    g.connect(a, loop, 3);
+    g.body(loop, "body", {e, f, c, a});
+    const auto plan = planOf(g.graph(), simulatedMap(), {.policy = Policy::implicit, .keepAll = true});
+    const std::uint32_t maker = stepNamed(*plan, "t").index;
+    int copies = 0;
+    for (const Step& step : plan->steps) {
+        if (step.transfer == kNone || plan->producers[step.inputs[0]] != maker) continue;
+        ++copies;
+        QCOMPARE(step.waits, std::vector<std::uint32_t>{maker});
+    }
+    QCOMPARE(copies, 1);
 }
 
 void TestControlFlow::stepsAfterABodyAreNotCached() {

@@ -28,6 +28,7 @@ private Q_SLOTS:
     void aCopyOfACachedTensorDidNotWait();
     void sizesKnownOnlyAtRunTime();
     void readersOfKnownSizeSeeWhatADynamicStepMakes();
+    void aDynamicStepThatFailsLeavesOthersAlone();
     void saveWritesOnceAfterTheLastIteration();
     void watchedOutputsAreReportedDuringTheRun();
     void aSinkDoesNotWaitForOthers();
@@ -281,6 +282,30 @@ void TestExecutor::sizesKnownOnlyAtRunTime() {
     Ledger ledger(plan);
     ledger.add(recorder.records);
     QCOMPARE(ledger.totalBytes(), std::uint64_t{4 * (48 + 8)});
+}
+
+/// It once ended the submission of all later steps.
+void TestExecutor::aDynamicStepThatFailsLeavesOthersAlone() {
+    GraphMaker g;
+    const auto positive = [&](std::int64_t seed) { // where, in 5,000 random values
+        const NodeId x = g.node("RandomNormal", "", "cpu", {{"shape", Ints{5000}}, {"seed", seed}});
+        return g.node("NonZero", "", "cpu", {}, {g.node("Relu", "", "cpu", {}, {x})});
+    };
+    const NodeId one = positive(1);
+    const NodeId two = positive(2);
+    const NodeId bad = g.node("Add", "bad", "cpu", {}, {one, two});
+    const NodeId reader = g.node("Neg", "reader", "cpu", {}, {bad});
+    const NodeId to = g.node("To", "to", "cuda:0", {}, {reader});
+    NodeId fine = g.node("Full", "four", "cpu", {{"shape", Ints{2}}, {"value", 4.0}});
+    for (int i = 0; i < 7; ++i) fine = g.node("Neg", "", "cpu", {}, {fine}); // after the others
+    const DeviceMap map = simulatedMap();
+    const auto plan = planOf(g.graph(), map, {.keepAll = true});
+    const RunResult result = runToEnd(plan, {});
+    QCOMPARE(result.errors.size(), std::size_t(1));
+    QVERIFY(result.errors[0].message.starts_with("Add \"bad\": "));
+    QCOMPARE(result.states[stepNamed(*plan, "reader").index], StepState::poisoned);
+    QCOMPARE(floats(result, to, map), std::vector<float>());
+    QCOMPARE(floats(result, fine, map), (std::vector<float>{-4, -4}));
 }
 
 void TestExecutor::readersOfKnownSizeSeeWhatADynamicStepMakes() {
