@@ -75,6 +75,7 @@ RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunO
     useCache();
     takeState();
     m_order.resize(m_streams.size());
+    m_sent = std::vector<std::atomic<std::uint64_t>>(m_streams.size());
     for (const Step& step : m_plan->steps) {
         if (step.recorded) m_events[step.index] = makeEvents(m_plan->streams[step.stream]);
         if (step.last || m_cached[step.index] || !m_plan->controls.empty()) continue;
@@ -362,6 +363,7 @@ void RunContext::submit(std::uint32_t index, std::size_t lap) {
             resolve(index);
         }
         StepSlot& slot = m_slots[index];
+        m_sent[step.stream].fetch_add(1, std::memory_order_relaxed);
         if (step.op) {
             slot.launch[lap].iteration = m_options.firstIteration + (step.setup ? 0 : m_iteration);
             stream.launch(slot.launch[lap]);
@@ -403,6 +405,7 @@ void RunContext::submitStretch(const Stretch& stretch, std::size_t lap) {
     Stream& stream = *m_streams[first.stream];
     for (const std::uint32_t step : stretch.steps) markSubmitted(step, lap);
     for (std::uint32_t other : first.waits) stream.wait(*m_events[other][lap]);
+    m_sent[first.stream].fetch_add(stretch.steps.size(), std::memory_order_relaxed);
     stream.launchStretch(stretch.launches[lap]);
     if (last.recorded) stream.record(*m_events[last.index][lap]);
 }
@@ -701,6 +704,7 @@ std::vector<std::uint32_t> RunContext::runningSteps() const {
     for (std::size_t s = 0; s < m_streams.size(); ++s) {
         const StreamOrder& order = m_order[s];
         const std::uint64_t passed = m_streams[s]->passed();
+        if (passed >= m_sent[s].load(std::memory_order_relaxed)) continue; // it has no work
         if (passed < order.setup.size())
             out[s] = order.setup[passed];
         else if (!order.iteration.empty())

@@ -229,6 +229,7 @@ private:
         std::vector<std::uint32_t> iteration; ///< without cached steps and those of the last iteration
     };
     std::vector<StreamOrder> m_order;
+    std::vector<std::atomic<std::uint64_t>> m_sent; ///< by stream: the launches and copies given to it so far
 
     std::vector<Stretch> m_stretches;
     std::vector<std::uint32_t> m_stretchOf; ///< by step; kNone: launched individually

@@ -13,6 +13,7 @@ class TestTensorStatistics : public QObject {
 private Q_SLOTS:
     void knownFigures();
     void specialValuesAreCountedApart();
+    void theWidestTensor();
     void emptyAndConstant();
     void tableShowsTheLastTwoAxes();
 };
@@ -38,6 +39,14 @@ void TestTensorStatistics::specialValuesAreCountedApart() {
     QCOMPARE(s.finite, std::int64_t(3));
     QCOMPARE(s.max, 3.0);
     QCOMPARE(s.mean, 1.0);
+}
+
+/// The difference of its ends is infinite.
+void TestTensorStatistics::theWidestTensor() {
+    const Tensor tensor = Tensor::of<double>({4}, {-1.7e308, -1e308, 1e308, 1.7e308});
+    const TensorStatistics s = statisticsOf(tensor);
+    QCOMPARE(s.histogram.front(), std::int64_t(1));
+    QCOMPARE(s.histogram.back(), std::int64_t(1));
 }
 
 void TestTensorStatistics::emptyAndConstant() {
