@@ -182,6 +182,18 @@ private Q_SLOTS:
             }
         }
     }
+
+    /// Subnormal shares of a softmax would slow down the products that read them.
+    void termsBelowTheSmallestNormalNumberAreZero() {
+        const std::vector<float> in{0, -87.3F, -87.4F, -100, -kInf, kNaN, 0, -90, -87.2F};
+        std::vector<float> out(in.size());
+        vectorExpSum(in.data(), 0, out.data(), std::int64_t(in.size()));
+        for (std::size_t i = 0; i < in.size(); ++i) {
+            const double wanted = in[i] < -87.35F ? 0 : std::exp(double(in[i]));
+            QVERIFY2(unitsApart(out[i], wanted) <= 4, qPrintable(QString::number(double(in[i]))));
+            QVERIFY(!(out[i] != 0 && out[i] < std::numeric_limits<float>::min()));
+        }
+    }
 };
 
 TWB_TEST_MAIN(TestVectorMath)

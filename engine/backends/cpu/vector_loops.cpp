@@ -271,6 +271,8 @@ float max(const float* in, std::int64_t count) noexcept {
 }
 
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept {
+    // Products with subnormal terms would take a hundred times as long.
+    const auto term = [](Pack x) { return choose(isLess(x, all(-87.33654F)), all(0), exp(x)); };
     // Sums of a few terms in f32, which are added in f64.
     constexpr std::int64_t kRun = 16 * kWidth;
     const Pack from = all(shift);
@@ -281,14 +283,14 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
         Pack part = all(0);
         std::int64_t i = begin;
         for (; i + kWidth <= end; i += kWidth) {
-            const Pack e = exp(load(in + i) - from);
+            const Pack e = term(load(in + i) - from);
             if (out) store(out + i, e);
             part = part + e;
         }
         store(terms, part);
         for (const float term : terms) sum += term;
         if (i == end) continue;
-        const Pack e = exp(loadSome(in + i, end - i) - from);
+        const Pack e = term(loadSome(in + i, end - i) - from);
         if (out) storeSome(out + i, e, end - i);
         store(terms, e);
         for (std::int64_t k = 0; k < end - i; ++k) sum += terms[k];

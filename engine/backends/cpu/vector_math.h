@@ -57,7 +57,7 @@ void vectorPow(const float* base, const float* exponent, std::int64_t step, floa
 float vectorMax(const float* in, std::int64_t count) noexcept;
 
 /// The sum of e ^ (in[i] − shift). Writes the terms to `out`, unless it is null; it may be the same memory as
-/// `in`. The sum has at least the precision of f32.
+/// `in`. A term below the smallest normal number is 0. The sum has at least the precision of f32.
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 
 /// Conversions on the calling thread, rounded to nearest, ties to even.
