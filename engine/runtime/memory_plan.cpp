@@ -43,6 +43,13 @@ bool mayShare(const Plan& plan, const Life& life, std::uint32_t v) {
            !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
 }
 
+/// Whether both have equally many elements of one dtype, in the same order in memory.
+bool sameElements(const PlanValue& a, const PlanValue& b) {
+    if (a.channelsLast != b.channelsLast) return false;
+    return a.type == b.type || (!a.channelsLast && a.type.dtype == b.type.dtype &&
+                                a.type.shape.elementCount() == b.type.shape.elementCount());
+}
+
 } // namespace
 
 void planMemory(Plan& plan, bool share) {
@@ -79,7 +86,7 @@ void planMemory(Plan& plan, bool share) {
                     const PlanValue& input = plan.values[in];
                     if (!mayShare(plan, lives[in], in) || lives[in].readers != 1 ||
                         input.device != value.device || input.memory != value.memory ||
-                        !(input.type == value.type) || input.channelsLast != value.channelsLast)
+                        !sameElements(input, value))
                         continue;
                     value.slot = input.slot;
                     step.inPlaceOf = in;

@@ -3,6 +3,7 @@
 
 #include <QObject>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <set>
@@ -17,6 +18,7 @@ private Q_SLOTS:
     void sharedMemoryGivesTheSameNumbers_data();
     void sharedMemoryGivesTheSameNumbers();
     void chainAlternatesBetweenTwoSlots();
+    void aReshapeUsesTheMemoryOfItsInput();
     void aFreeSlotGrows();
 };
 
@@ -92,6 +94,26 @@ void TestMemoryPlan::chainAlternatesBetweenTwoSlots() {
     QVERIFY(stepNamed(*relus, "r5").inPlaceOf != kNone);
     QVERIFY(stepNamed(*relus, "r0").inPlaceOf ==
             kNone); // the source is computed once and read in every iteration
+}
+
+void TestMemoryPlan::aReshapeUsesTheMemoryOfItsInput() {
+    GraphMaker g;
+    const NodeId ones = g.node("Ones", "ones", "cpu", {{"shape", Ints{2, 8}}});
+    const NodeId product = g.node("Exp", "exp", "cpu", {}, {ones});
+    const NodeId shaped = g.node("Reshape", "shaped", "cpu", {{"shape", Ints{4, 4}}}, {product});
+    const NodeId wider = g.node("Unsqueeze", "wider", "cpu", {{"axes", Ints{0}}}, {shaped});
+    const NodeId end = g.node("ReduceSum", "end", "cpu", {}, {wider});
+    const auto plan = planOf(g.graph(), simulatedMap(), {.fuse = false, .keep = {PortRef{end, 0}}});
+    QCOMPARE(stepNamed(*plan, "shaped").inPlaceOf, plan->valueOf({product, 0}));
+    QCOMPARE(stepNamed(*plan, "wider").inPlaceOf, plan->valueOf({shaped, 0}));
+    const RunResult result = runToEnd(plan, {.iterations = 2});
+    QVERIFY(std::abs(result.tensor({end, 0})->at(0) - 16 * std::exp(1.0)) < 1e-4);
+
+    // A tensor that another step reads later stays as it is.
+    const NodeId other = g.node("Add", "other", "cpu", {}, {product, product});
+    const auto read =
+        planOf(g.graph(), simulatedMap(), {.fuse = false, .keep = {PortRef{end, 0}, {other, 0}}});
+    QCOMPARE(stepNamed(*read, "shaped").inPlaceOf, kNone);
 }
 
 /// Instead of a new slot beside one that is free but too small.
