@@ -3,6 +3,8 @@
 #include "backends/cpu/convolution.h"
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/host_threads.h"
+#include "backends/cpu/one_thread.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/vector_math.h"
 #include "ops/recurrent_cells.h"
@@ -21,7 +23,14 @@ namespace twb {
 
 /// The products with the weights W and R of one direction, which are packed once. Null: BLAS is used.
 struct PassProducts {
+    /// The product with the rows of R for all gates of neighbouring units, which one thread computes.
+    struct Part {
+        std::int64_t first = 0, units = 0;
+        std::vector<float> weights;
+        std::unique_ptr<NativeConvolution> r;
+    };
     std::unique_ptr<NativeConvolution> w, r;
+    std::vector<Part> parts; ///< of the LSTM, if its steps run on several threads
 };
 
 /// to[i] += from[i]
@@ -53,6 +62,8 @@ public:
                               : m_pass.length;
     }
     void run(std::int64_t s, const PassRows<T>& rows) {
+        if constexpr (C == RecurrentCell::lstm && std::is_same_v<T, float>)
+            if (runInParts(s, rows)) return;
         if constexpr (C == RecurrentCell::gru) {
             multiplyState(rows.h, 0, m_pass.linearBeforeReset ? 3 : 2, rows.gates);
             overRows(s, rows, [this](const Row& row) { gruGates(row); });
@@ -69,10 +80,11 @@ public:
 private:
     static constexpr int kGates = gatesOf(C);
 
-    /// One sequence at one pass.
+    /// Neighbouring units of one sequence at one pass; all of them, unless the pass runs in parts.
     struct Row {
         T *inputs, *gates, *h, *c, *inner;
         bool keepsSums;
+        std::int64_t first, units; ///< a gate has `units` elements in `gates`, and all in `inputs`
     };
 
     /// y = x · weightsᵀ by a primitive of oneDNN, if it pays off; false without an effect.
@@ -119,6 +131,60 @@ private:
                 kGates * p.hidden);
     }
 
+    /// A pass of the LSTM in which each thread multiplies and activates its units; false, without an effect,
+    /// if that does not pay off.
+    bool runInParts(std::int64_t s, const PassRows<T>& rows) {
+        constexpr std::int64_t leastUnits = 64;
+        constexpr std::int64_t paysOff = 1 << 19; // multiply-adds
+        const RecurrentPass<T>& p = m_pass;
+        const std::int64_t width = kGates * p.hidden;
+        if (rows.keepsSums || p.batch * p.hidden * width < paysOff) return false;
+        if (m_products.parts.empty()) makeParts(std::min<std::int64_t>(hostThreads(), p.hidden / leastUnits));
+        const auto count = std::ssize(m_products.parts);
+        if (count < 2) return false;
+        m_state.assign(rows.h, rows.h + p.batch * p.hidden); // all parts read it while some overwrite theirs
+        parallelRanges(count, p.batch * p.hidden * width, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const PassProducts::Part& part = m_products.parts[static_cast<std::size_t>(i)];
+                T* const gates = rows.gates + p.batch * kGates * part.first;
+                part.r->run({.x = m_state.data(), .w = part.weights.data(), .y = gates});
+                for (std::int64_t b = 0; b < p.batch; ++b)
+                    if (p.runs(s, b))
+                        lstm({m_inputs.data() + p.row(p.step(s, b), b) * width + part.first,
+                              gates + b * kGates * part.units, rows.h + b * p.hidden + part.first,
+                              rows.c + b * p.hidden + part.first, nullptr, false, part.first, part.units});
+            }
+        });
+        return true;
+    }
+
+    /// Leaves a single part if oneDNN has no primitive for the sizes.
+    void makeParts(std::int64_t count) {
+        const RecurrentPass<T>& p = m_pass;
+        const OneThread one;
+        std::vector<PassProducts::Part> parts;
+        for (std::int64_t i = 0; i < count; ++i) {
+            PassProducts::Part& part = parts.emplace_back();
+            part.first = p.hidden * i / count;
+            part.units = p.hidden * (i + 1) / count - part.first;
+            for (int gate = 0; gate < kGates; ++gate) {
+                const T* const from = p.r + (gate * p.hidden + part.first) * p.hidden;
+                part.weights.insert(part.weights.end(), from, from + part.units * p.hidden);
+            }
+            part.r = NativeConvolution::make({.rows = p.batch,
+                                              .inner = p.hidden,
+                                              .columns = kGates * part.units,
+                                              .stride = p.hidden,
+                                              .transposed = true});
+            if (!part.r) {
+                parts.clear();
+                break;
+            }
+        }
+        if (parts.empty()) parts.emplace_back();
+        m_products.parts = std::move(parts);
+    }
+
     /// Calls run(row) for every sequence that is active at pass s, in parallel.
     template <class Run> void overRows(std::int64_t s, const PassRows<T>& rows, const Run& run) {
         const RecurrentPass<T>& p = m_pass;
@@ -128,7 +194,7 @@ private:
                 if (!p.runs(s, b)) continue;
                 const auto of = [&](T* all) { return all ? all + b * p.hidden : nullptr; };
                 run(Row{m_inputs.data() + p.row(p.step(s, b), b) * width, rows.gates + b * width, of(rows.h),
-                        of(rows.c), of(rows.inner), rows.keepsSums});
+                        of(rows.c), of(rows.inner), rows.keepsSums, 0, p.hidden});
             }
         });
     }
@@ -149,7 +215,7 @@ private:
     }
     /// Activates `count` gates starting at `first`.
     void open(const Row& row, int which, int first, int count) const {
-        const std::int64_t n = m_pass.hidden;
+        const std::int64_t n = row.units;
         if (row.keepsSums) std::copy_n(row.gates + first * n, count * n, row.inputs + first * n);
         activate(which, row.gates + first * n, count * n);
     }
@@ -185,16 +251,19 @@ private:
     }
 
     void lstm(const Row& row) const {
-        const std::int64_t n = m_pass.hidden;
+        const std::int64_t n = row.units;
         T* const in = row.gates;
         T* const out = row.gates + n;
         T* const forget = row.gates + 2 * n;
         T* const cell = row.gates + 3 * n;
-        addTo(row.gates, row.inputs, 4 * n);
-        if (m_pass.peepholes) {
-            addProduct(m_pass.peepholes, row.c, in, n);
-            addProduct(m_pass.peepholes + 2 * n, row.c, forget, n);
-        }
+        for (int gate = 0; gate < kGates; ++gate)
+            addTo(row.gates + gate * n, row.inputs + gate * m_pass.hidden, n);
+        const auto peep = [&](int which, T* gate) {
+            if (m_pass.peepholes)
+                addProduct(m_pass.peepholes + which * m_pass.hidden + row.first, row.c, gate, n);
+        };
+        peep(0, in);
+        peep(2, forget);
         open(row, 0, 0, 1);
         if (m_pass.coupled)
             for (std::int64_t k = 0; k < n; ++k) forget[k] = T{1} - in[k];
@@ -202,7 +271,7 @@ private:
             open(row, 0, 2, 1);
         open(row, 1, 3, 1);
         for (std::int64_t k = 0; k < n; ++k) row.c[k] = forget[k] * row.c[k] + in[k] * cell[k];
-        if (m_pass.peepholes) addProduct(m_pass.peepholes + n, row.c, out, n);
+        peep(1, out);
         open(row, 0, 1, 1);
         std::copy_n(row.c, n, row.h);
         activate(2, row.h, n);
@@ -213,6 +282,7 @@ private:
     const RecurrentPass<T>& m_pass;
     PassProducts& m_products;
     std::vector<T> m_inputs;
+    std::vector<T> m_state; ///< before a pass that runs in parts
 };
 
 /// The state of one direction, batch × hidden, read from a tensor with all directions; zeros if there is

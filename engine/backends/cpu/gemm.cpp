@@ -1,17 +1,16 @@
 #include "backends/cpu/gemm.h"
 
 #include "backends/cpu/blas.h"
+#include "backends/cpu/one_thread.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 namespace twb {
@@ -56,23 +55,12 @@ constexpr double kSmallProducts = 8192;
 /// Keeps small products on the calling thread. Both libraries read the calling thread's OpenMP setting.
 class GemmThreads {
 public:
-    explicit GemmThreads([[maybe_unused]] double products) {
-#ifdef _OPENMP
-        if (products >= kParallelProducts) return;
-        m_before = omp_get_max_threads();
-        omp_set_num_threads(1);
-#endif
+    explicit GemmThreads(double products) {
+        if (products < kParallelProducts) m_one.emplace();
     }
-    ~GemmThreads() {
-#ifdef _OPENMP
-        if (m_before > 0) omp_set_num_threads(m_before);
-#endif
-    }
-    GemmThreads(const GemmThreads&) = delete;
-    GemmThreads& operator=(const GemmThreads&) = delete;
 
 private:
-    [[maybe_unused]] int m_before = 0;
+    std::optional<OneThread> m_one;
 };
 
 /// One row of C at a time. B is read row by row in panels that fit the cache.
