@@ -111,8 +111,8 @@ bool copiesPay(const Convolution& s) {
 /// Whether Winograd's algorithm, which multiplies 2.25 or 4 times less, gains more than its copies cost. Its
 /// transformed weights take 1.8 or 4 times the memory, so small images with many channels are left out.
 bool winogradPays(const Convolution& s, DType dtype) {
-    constexpr double kLeastProducts = 28e6;
-    constexpr std::int64_t kLeastPositions = 14 * 14;
+    constexpr double kLeastProducts = 20e6;
+    constexpr std::int64_t kLeastPositions = 13 * 13;
     constexpr std::int64_t kLeastChannels = 32;
     const auto fits = [](const WindowAxis& axis) {
         return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1 && axis.padBegin <= 1 &&
