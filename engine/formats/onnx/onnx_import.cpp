@@ -4,6 +4,7 @@
 #include "formats/onnx/onnx_importer.h"
 #include "formats/onnx/onnx_sequences.h"
 #include "formats/onnx/onnx_tensor.h"
+#include "formats/onnx/onnx_trees.h"
 #include "formats/onnx/onnx_upgrade.h"
 #include "formats/project.h"
 #include "graph/constant_node.h"
@@ -66,6 +67,7 @@ ImportedModel Import::run(std::string_view bytes) {
     for (const auto& import : model.opset_import())
         if (isDefaultDomain(import.domain())) upgradeNodes(graph, import.version());
     m_calls = inlineFunctions(model, m_path);
+    for (const std::string& problem : replaceTrees(graph)) m_out.remarks.push_back(at(problem));
     for (const auto& value : graph.input())
         if (value.type().has_sequence_type() || value.type().has_optional_type())
             m_out.dimensions.insert(value.name());
