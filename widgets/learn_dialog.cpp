@@ -3,11 +3,11 @@
 #include "ops/op_table.h"
 #include "placement/device_rule.h"
 #include "widgets/labels.h"
+#include "widgets/number_box.h"
 #include "widgets/text.h"
 
 #include <QComboBox>
 #include <QDialogButtonBox>
-#include <QDoubleSpinBox>
 #include <QFormLayout>
 #include <QListWidget>
 #include <QPushButton>
@@ -20,24 +20,6 @@ namespace twb {
 namespace {
 
 constexpr int kWidth = 520;
-
-/// Accepts a point in every locale, besides the locale's decimal separator.
-class NumberBox : public QDoubleSpinBox {
-public:
-    QValidator::State validate(QString& text, int& position) const override {
-        text.replace(QLatin1Char('.'), locale().decimalPoint());
-        return QDoubleSpinBox::validate(text, position);
-    }
-};
-
-QDoubleSpinBox* numberBox(double least, double most, double value, int decimals) {
-    auto* box = new NumberBox;
-    box->setDecimals(decimals);
-    box->setRange(least, most);
-    box->setValue(value);
-    box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
-    return box;
-}
 
 quint64 keyOf(NodeId id) { return static_cast<quint64>(id); }
 
@@ -52,10 +34,10 @@ bool mayBeLoss(const Analysis& analysis, const NodeFacts& facts) {
 
 LearnDialog::LearnDialog(const Document& document, QWidget* parent)
     : QDialog(parent), m_document(document), m_loss(new QComboBox), m_parameters(new QListWidget),
-      m_optimizer(new QComboBox), m_rate(numberBox(0, 1000, 0.001, 6)), m_momentum(numberBox(0, 1, 0, 4)),
-      m_decay(numberBox(0, 10, 0.01, 6)), m_schedule(new QComboBox), m_steps(new QSpinBox),
-      m_warmup(new QSpinBox), m_clip(numberBox(0, 1e6, 0, 4)),
-      m_problem(makeLabel({}, TextRole::body, QStringLiteral("error"))),
+      m_optimizer(new QComboBox), m_rate(new NumberBox(0, 1000, 0.001, 6)),
+      m_momentum(new NumberBox(0, 1, 0, 4)), m_decay(new NumberBox(0, 10, 0.01, 6)),
+      m_schedule(new QComboBox), m_steps(new QSpinBox), m_warmup(new QSpinBox),
+      m_clip(new NumberBox(0, 1e6, 0, 4)), m_problem(makeLabel({}, TextRole::body, QStringLiteral("error"))),
       m_buttons(new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel)) {
     setObjectName(QStringLiteral("learn"));
     setWindowTitle(tr("Add training to the graph"));

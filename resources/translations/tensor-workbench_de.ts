@@ -1892,6 +1892,10 @@
         <source>%1: %2, %3 on %4 samples</source>
         <translation>%1: %2, %3 bei %4 Samples</translation>
     </message>
+    <message>
+        <source>No Conv, MatMul or Gemm in f32 with fixed weights between the first and the last one.</source>
+        <translation>Zwischen dem ersten und dem letzten gibt es kein Conv, MatMul oder Gemm in f32 mit festen Gewichten.</translation>
+    </message>
 </context>
 <context>
     <name>Price</name>
@@ -5003,6 +5007,37 @@ Update / Gewicht %6</translation>
     <message>
         <source>The graph was edited, or a run was started, before %1 answered. Choose Watch a process again.</source>
         <translation>Bevor %1 geantwortet hat, wurde der Graph bearbeitet oder ein Lauf gestartet. Noch einmal Prozess beobachten wählen.</translation>
+    </message>
+</context>
+<context>
+    <name>twb::QuantizeDialog</name>
+    <message>
+        <source>Keep the &amp;first and the last product or convolution in f32</source>
+        <translation>&amp;Erstes und letztes Produkt (oder Faltung) in f32 belassen</translation>
+    </message>
+    <message>
+        <source>Quantize to int8</source>
+        <translation>Nach int8 quantisieren</translation>
+    </message>
+    <message>
+        <source>Share of each activation&apos;s elements that its int8 range covers. The others are clipped, half of them on each side.</source>
+        <translation>Anteil der Elemente jeder Aktivierung, den ihr int8-Bereich abdeckt. Die übrigen werden begrenzt, die Hälfte davon auf jeder Seite.</translation>
+    </message>
+    <message>
+        <source>The first and the last layer often lose the most accuracy in int8.</source>
+        <translation>Die erste und die letzte Schicht verlieren in int8 oft am meisten Genauigkeit.</translation>
+    </message>
+    <message>
+        <source>Computes products and convolutions with fixed weights in int8. The ranges of activations are measured on samples; before the graph changes, the accuracy lost is shown.</source>
+        <translation>Berechnet Produkte und Faltungen mit festen Gewichten in int8. Die Bereiche der Aktivierungen werden an Samples gemessen; bevor sich der Graph ändert, wird der Genauigkeitsverlust angezeigt.</translation>
+    </message>
+    <message>
+        <source>&amp;Percentile of activations</source>
+        <translation>&amp;Perzentil der Aktivierungen</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Weiter</translation>
     </message>
 </context>
 <context>

@@ -7,7 +7,9 @@
 #include "widgets/file_answer.h"
 #include "widgets/review_dialog.h"
 
+#include <QCheckBox>
 #include <QDir>
+#include <QDoubleSpinBox>
 #include <QMenu>
 #include <QTableWidget>
 
@@ -43,19 +45,29 @@ private:
     bool m_accepts;
 };
 
-/// x (of an Input or of a File) · w in a project.
-QString saveNet(const QTemporaryDir& folder, bool hasInput) {
+/// The number in a Constant.
+double numberOf(const Attributes& attributes) {
+    const AttributeValue* const value = attributes.find("value");
+    const auto* const list = value ? std::get_if<std::vector<double>>(value) : nullptr;
+    return list                                              ? list->at(0)
+           : value && std::holds_alternative<double>(*value) ? std::get<double>(*value)
+                                                             : 0;
+}
+
+/// x (of an Input or of a File) · w · w … in a project; w is square if it is used more than once.
+QString saveNet(const QTemporaryDir& folder, bool hasInput, int products = 1) {
     Dice dice(2);
     GraphMaker g;
     const NodeId x = hasInput ? g.node("Input", "x", "cpu", {{"shape", Ints{4, 16}}})
                               : g.node("File", "x", "cpu", {{"path", std::string("samples/x.npy")}});
     const NodeId w = g.node("File", "w", "cpu", {{"path", std::string("w.npy")}});
-    g.node("MatMul", "y", "cpu", {}, {x, w});
+    NodeId y = x;
+    for (int i = 0; i < products; ++i) y = g.node("MatMul", "y" + std::to_string(i), "cpu", {}, {y, w});
     QDir(folder.path()).mkpath(QStringLiteral("samples"));
     const auto path = [&](const char* name) {
         return folder.filePath(QString::fromLatin1(name)).toStdString();
     };
-    writeNpy(path("w.npy"), dice.tensor(DType::f32, {16, 10}, -1, 1).view());
+    writeNpy(path("w.npy"), dice.tensor(DType::f32, {16, products > 1 ? 16 : 10}, -1, 1).view());
     writeNpy(path("samples/x.npy"), dice.tensor(DType::f32, {4, 16}, -2, 2).view());
     saveProject(g.graph(), path("net.twb"));
     return folder.filePath(QStringLiteral("net.twb"));
@@ -93,7 +105,13 @@ private Q_SLOTS:
             return std::ranges::count(document.graph().nodes(), op.toStdString(), &Node::op);
         };
         std::optional<FileAnswer> answer;
-        if (hasInput) answer.emplace(QStringLiteral("irector"), folder.filePath(QStringLiteral("samples")));
+        std::optional<DialogAnswer> options;
+        const auto answerQuestions = [&] {
+            if (hasInput)
+                answer.emplace(QStringLiteral("irector"), folder.filePath(QStringLiteral("samples")));
+            if (entry.contains(QLatin1String("int8"))) options.emplace("quantize", QDialogButtonBox::Ok);
+        };
+        answerQuestions();
         {
             const Review review(false);
             action(*window, entry)->trigger();
@@ -101,7 +119,7 @@ private Q_SLOTS:
             QVERIFY(document.graph() == before);
             QCOMPARE(QDir(folder.path()).entryList({QStringLiteral("*.safetensors")}), QStringList());
         }
-        if (hasInput) answer.emplace(QStringLiteral("irector"), folder.filePath(QStringLiteral("samples")));
+        answerQuestions();
         const Review review(true);
         action(*window, entry)->trigger();
         QCOMPARE(review.rows, 1);
@@ -114,6 +132,45 @@ private Q_SLOTS:
         QVERIFY(document.graph() == before);
         document.undoStack().redo();
         QVERIFY(count() > 0 && !document.analysis().hasErrors());
+    }
+
+    void theChosenLayersAndRangesAreUsed() {
+        const QTemporaryDir folder;
+        const auto window = makeWindow();
+        Document& document = window->document();
+        document.open(saveNet(folder, false, 3));
+        const Graph before = document.graph();
+        const auto count = [&](const char* op) {
+            return std::ranges::count(document.graph().nodes(), op, &Node::op);
+        };
+        /// The scale of the first product's input after the change, which is undone.
+        const auto quantized = [&](double percentile, bool keepsFirstAndLast, std::ptrdiff_t products) {
+            const DialogAnswer options("quantize", QDialogButtonBox::Ok, [&](QDialog& dialog) {
+                dialog.findChild<QDoubleSpinBox*>(QStringLiteral("percentile"))->setValue(percentile);
+                auto* const keeps = dialog.findChild<QCheckBox*>(QStringLiteral("keepFirstLast"));
+                if (keepsFirstAndLast) QTest::keyClick(keeps, Qt::Key_Space);
+            });
+            const Review review(true);
+            action(*window, QStringLiteral("Quantize to int8…"))->trigger();
+            [&] { QCOMPARE(count("MatMulInteger"), products); }();
+            double scale = 0;
+            for (const Node& node : document.graph().nodes())
+                if (node.op == "QuantizeLinear")
+                    if (const auto from = document.graph().sourceOf({node.id, 1}))
+                        scale = std::max(scale, numberOf(document.graph().find(from->node)->attributes));
+            document.undoStack().undo();
+            return scale;
+        };
+        const double whole = quantized(100, false, 3);
+        QVERIFY(whole > 0);
+        QVERIFY(quantized(90, false, 3) < whole);
+        quantized(100, true, 1);
+        QVERIFY(document.graph() == before);
+
+        const DialogAnswer no("quantize", QDialogButtonBox::Cancel);
+        action(*window, QStringLiteral("Quantize to int8…"))->trigger();
+        QVERIFY(no.answered());
+        QVERIFY(document.graph() == before);
     }
 
     void anUnsavedGraphIsRefused() {
@@ -130,6 +187,7 @@ private Q_SLOTS:
         const QTemporaryDir empty;
         const auto window = makeWindow();
         window->document().open(saveNet(folder, true));
+        const DialogAnswer options("quantize", QDialogButtonBox::Ok);
         const FileAnswer answer(QStringLiteral("irector"), empty.path());
         const BoxAnswer box(QMessageBox::Ok);
         action(*window, QStringLiteral("Quantize to int8…"))->trigger();

@@ -6,6 +6,7 @@
 #include "widgets/actions/menu_action.h"
 #include "widgets/busy_dialog.h"
 #include "widgets/panels/log_panel.h"
+#include "widgets/quantize_dialog.h"
 #include "widgets/review_dialog.h"
 #include "widgets/text.h"
 
@@ -92,6 +93,12 @@ void PrecisionActions::lower(LowPrecision to) {
     if (m_document.path().isEmpty() && !isImported)
         return m_editor.say(tr("Save the project first: the new weights are written beside it."),
                             Severity::warning);
+    QuantizationOptions options;
+    if (to == LowPrecision::int8) {
+        QuantizeDialog dialog(&m_window);
+        if (dialog.exec() != QDialog::Accepted) return;
+        options = dialog.options();
+    }
     const auto& nodes = m_document.graph().nodes();
     const bool hasInputs =
         std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.op == "Input"; });
@@ -114,11 +121,15 @@ void PrecisionActions::lower(LowPrecision to) {
                 const auto given = samplesFor(document.graph, document.analysis,
                                               folder.isEmpty() ? std::filesystem::path() : toPath(folder));
                 samples = given->count();
-                change = lowerPrecision(document.graph, setup, *given, to, held, isCancelled);
+                change = lowerPrecision(document.graph, setup, *given, to, held, isCancelled, options);
             });
         if (!isDone) return;
         if (change.change.delta.empty())
-            return m_editor.say(tr("No Conv, MatMul or Gemm in f32 with fixed weights."));
+            return m_editor.say(
+                options.keepsFirstAndLast && change.change.skipped > 0
+                    ? tr("No Conv, MatMul or Gemm in f32 with fixed weights between the first "
+                         "and the last one.")
+                    : tr("No Conv, MatMul or Gemm in f32 with fixed weights."));
         if (ReviewDialog(contentOf(change, to, samples), &m_window).exec() != QDialog::Accepted) return;
         Graph after = document.graph;
         after.apply(change.change.delta);
