@@ -7,24 +7,20 @@
 #include "formats/module_files.h"
 #include "formats/npy.h"
 #include "formats/project.h"
+#include "graph/module_versions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace twb {
-namespace {
-
-/// Says which modules were made from another version of their op.
 void tellOfModules(const Graph& graph, const std::string& file) {
     if (std::ranges::none_of(graph.frames(), [](const Frame& frame) { return madeFrom(frame).has_value(); }))
         return;
     const ModuleOps modules = moduleOpsIn(modulePlaces(savedModulesFolder(), file));
-    for (const std::string& sentence : changedModules(graph, modules.ops))
-        printMessage(fmt::format("{}: warning: {}", file, sentence));
+    for (const OtherVersion& other : otherVersions(graph, modules.ops))
+        printMessage(fmt::format("{}: note: {}", file, toSentence(graph, other)));
 }
-
-} // namespace
 
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside) {
     PlacedGraph placed;

@@ -17,6 +17,10 @@ struct PlacedGraph {
     Analysis analysis;
 };
 
+/// Prints a note for each module op of which the project in `file` has modules of another version than the
+/// installed one.
+void tellOfModules(const Graph& graph, const std::string& file);
+
 /// Reads and analyses the project, or imports a model (modelFormats()), and prints remarks about options
 /// without effect. Throws like loadProject and PlacementOptions::devicesFor.
 PlacedGraph loadPlaced(const std::string& file, const PlacementOptions& options, bool allowOutside);

@@ -1,4 +1,5 @@
 #include "app/commands.h"
+#include "app/placed_graph.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
 #include "core/format.h"
@@ -29,6 +30,7 @@ ExitCode write(const ExportOptions& options) {
     claims.write(options.output, "-o");
     const std::filesystem::path folder = std::filesystem::absolute(options.project).parent_path();
     const Graph graph = loadProject(options.project);
+    tellOfModules(graph, options.project);
     claims.readGraph(graph, folder);
     const auto files = makeProjectFiles(folder, options.allowOutside);
     if (options.format == "onnx")

@@ -1,6 +1,7 @@
 #include "app/command_line_files.h"
 #include "app/commands.h"
 #include "app/junit.h"
+#include "app/placed_graph.h"
 #include "app/placement_options.h"
 #include "app/ranks.h"
 #include "app/remote_watch.h"
@@ -180,6 +181,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
 
     const fs::path folder = fs::absolute(command.file).parent_path();
     Graph graph = loadProject(command.file);
+    if (!command.quiet && ranks.isFirst()) tellOfModules(graph, command.file);
     replaceSources(graph, inputs);
     applySettings(graph, settings);
     claims.readGraph(graph, folder);
@@ -337,6 +339,7 @@ ExitCode runThere(const RunCommand& command) {
                     "--on cannot be used with --input, --output, --junit, --events or --world");
     FileClaims claims = claimsOf(command, {}, {});
     Graph graph = loadProject(command.file); // loads the plug-ins, too, if they are trusted
+    if (!command.quiet) tellOfModules(graph, command.file);
     const std::vector<Setting> settings = parseSettings(command.sets);
     applySettings(graph, settings);
     claims.readGraph(graph, fs::absolute(command.file).parent_path());

@@ -1,5 +1,6 @@
 #include "app/commands.h"
 #include "app/interrupts.h"
+#include "app/placed_graph.h"
 #include "app/placement_options.h"
 #include "app/ranks.h"
 #include "app/settings.h"
@@ -388,6 +389,7 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     FileClaims claims = claimsOf(command);
     const fs::path folder = fs::absolute(command.file).parent_path();
     Graph graph = loadProject(command.file);
+    if (!command.quiet && ranks.isFirst()) tellOfModules(graph, command.file);
     const std::vector<Setting> settings = parseSettings(command.sets);
     applySettings(graph, settings);
     claims.readGraph(graph, folder);

@@ -241,7 +241,8 @@ void MainWindow::showContextMenu(const Hit& what, QPoint at) {
     QAction* send = m_lanes->sendMenu()->menuAction();
     const Selection& selection = m_document.selection();
     if (what.kind == Hit::Kind::frame) {
-        addGroup({modules.open(), modules.collapse(), modules.rename(), modules.colors()->menuAction()});
+        addGroup({modules.open(), modules.collapse(), modules.rename(), modules.colors()->menuAction(),
+                  modules.update()});
         addGroup({send, edits.duplicate(), modules.dissolve(), edits.remove()});
     } else if (selection.edge) {
         addGroup({nodes.insertTo(), nodes.addDot(), nodes.straightenWire()});

@@ -111,7 +111,7 @@ void MainWindow::buildActions() {
     m_lanes = std::make_unique<LaneActions>(m_document, *m_canvas, *m_editor, *this);
     m_learning = std::make_unique<TrainingActions>(m_document, *m_canvas, *m_editor, *this);
     m_precision = std::make_unique<PrecisionActions>(m_document, *m_editor, *m_log, *this);
-    m_modules = std::make_unique<ModuleActions>(m_document, *m_canvas, *m_editor, *this);
+    m_modules = std::make_unique<ModuleActions>(m_document, *m_canvas, *m_editor, *m_log, *m_notice, *this);
     m_nodes = std::make_unique<NodeActions>(m_document, *m_canvas, *m_editor);
     m_fixes = std::make_unique<FixActions>(m_document, *m_canvas, *m_editor);
     m_analysis = std::make_unique<AnalysisActions>(m_document, *m_editor, *this);

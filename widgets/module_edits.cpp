@@ -169,15 +169,28 @@ std::string fresh(std::set<std::string>& used, const std::string& name) {
     return out;
 }
 
-/// Gives the tensors that come from outside their inputs.
-void takeInputs(ModuleOp& op, const Graph& graph, const std::set<NodeId>& inside, FrameId module) {
+bool hasPort(const std::vector<ModuleOp::Port>& ports, PortRef at) {
+    return std::ranges::find(ports, at, &ModuleOp::Port::at) != ports.end();
+}
+
+std::set<std::string> namesOf(const std::vector<ModuleOp::Port>& ports) {
     std::set<std::string> names;
+    for (const ModuleOp::Port& port : ports) names.insert(port.name);
+    return names;
+}
+
+/// Gives inputs to the tensors that come from outside, and outputs to those that leave, after the ports that
+/// the op has already.
+void takePorts(ModuleOp& op, const Graph& graph, const std::set<NodeId>& inside, FrameId module) {
+    std::set<std::string> names = namesOf(op.inputs);
     std::map<PortRef, std::vector<PortRef>> readers; ///< by a source outside
     std::vector<PortRef> sources;                    ///< in the order of the first reader
     for (const NodeId id : inside) {
         const auto& inputs = graph.inputs(id);
         for (std::size_t port = 0; port < inputs.size(); ++port) {
-            if (!inputs[port] || inside.contains(inputs[port]->node)) continue;
+            if (!inputs[port] || inside.contains(inputs[port]->node) ||
+                hasPort(op.inputs, {id, std::int32_t(port)}))
+                continue;
             auto& all = readers[*inputs[port]];
             if (all.empty()) sources.push_back(*inputs[port]);
             all.push_back({id, std::int32_t(port)});
@@ -216,17 +229,15 @@ void takeInputs(ModuleOp& op, const Graph& graph, const std::set<NodeId>& inside
     open.fragment = op.fragment;
     portsFromEdges(open);
     for (const ModuleOp::Port& port : open.inputs)
-        if (std::ranges::none_of(op.inputs, [&](const auto& known) { return known.at == port.at; }))
-            op.inputs.push_back({fresh(names, port.name), port.at});
-    names.clear();
+        if (!hasPort(op.inputs, port.at)) op.inputs.push_back({fresh(names, port.name), port.at});
+    names = namesOf(op.outputs);
     for (const NodeId id : inside)
         for (const Edge& edge : graph.outgoing(id)) {
-            const auto isKnown = [&](const ModuleOp::Port& port) { return port.at == edge.from; };
-            if (!inside.contains(edge.to.node) && std::ranges::none_of(op.outputs, isKnown))
+            if (!inside.contains(edge.to.node) && !hasPort(op.outputs, edge.from))
                 op.outputs.push_back({fresh(names, graph.find(id)->name), edge.from});
         }
     for (const ModuleOp::Port& port : open.outputs)
-        if (std::ranges::none_of(op.outputs, [&](const auto& known) { return known.at == port.at; }))
+        if (!hasPort(op.outputs, port.at))
             op.outputs.push_back({fresh(names, graph.find(port.at.node)->name), port.at});
 }
 
@@ -239,8 +250,11 @@ ModuleOp moduleOpOf(const Graph& graph, FrameId module, const ModuleOp* before) 
         if (frame.id == module) frame.body.clear(); // it becomes the name of this op
     const std::vector<NodeId> nodes = nodesOfModule(graph, module);
     if (nodes.empty()) return op;
-    takeInputs(op, graph, {nodes.begin(), nodes.end()}, module);
-    if (!before) return op;
+    const std::set<NodeId> inside(nodes.begin(), nodes.end());
+    if (!before) {
+        takePorts(op, graph, inside, module);
+        return op;
+    }
     op.doc = before->doc;
     // By their order or, if nodes were added or removed, by their ops.
     const std::vector<NodeId> made = nodesMadeFrom(graph, module, *before);
@@ -252,6 +266,16 @@ ModuleOp moduleOpOf(const Graph& graph, FrameId module, const ModuleOp* before) 
         const auto alike = std::ranges::find_if(nodes, isAlike);
         return std::ranges::count_if(nodes, isAlike) == 1 ? *alike : NodeId::none;
     };
+    if (!made.empty()) {
+        for (const ModuleOp::Port& port : before->inputs) {
+            const PortRef at{now(port.at.node), port.at.port};
+            const auto source = graph.sourceOf(at);
+            if (!source || !inside.contains(source->node)) op.inputs.push_back({port.name, at});
+        }
+        for (const ModuleOp::Port& port : before->outputs)
+            op.outputs.push_back({port.name, {now(port.at.node), port.at.port}});
+    }
+    takePorts(op, graph, inside, module);
     for (ModuleOp::Attribute attribute : before->attributes) {
         for (ModuleOp::Setting& setting : attribute.sets) setting.node = now(setting.node);
         std::erase_if(attribute.sets, [](const auto& setting) { return setting.node == NodeId::none; });

@@ -35,7 +35,7 @@ Fragment moduleFragment(const Graph& graph, FrameId module);
 /// The same as a module op without a name: with an input for each tensor from outside and each required input
 /// without a source, and an output for each tensor that leaves it or has no consumer. A tensor that several
 /// of its nodes read from outside gets one input, an Identity. If the module was made from `before`, it has
-/// the attributes of that.
+/// the attributes of that and, unless nodes were added or removed, its inputs and outputs first.
 ModuleOp moduleOpOf(const Graph& graph, FrameId module, const ModuleOp* before = nullptr);
 /// Whether these are all nodes of a module that was made from `op`; folded parameters may be missing.
 bool isMadeFrom(const Graph& graph, FrameId module, const ModuleOp& op, const std::set<NodeId>& nodes);

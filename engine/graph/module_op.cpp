@@ -181,31 +181,4 @@ Delta setModuleAttribute(const Graph& graph, FrameId module, const ModuleOp& op,
     return builder.take();
 }
 
-std::vector<std::string> changedModules(const Graph& graph, std::span<const ModuleOp> ops) {
-    struct Found {
-        std::string title;
-        std::size_t count = 0;
-    };
-    std::map<std::pair<std::string, std::int64_t>, Found> made;
-    for (const Frame& frame : graph.frames())
-        if (const auto ref = madeFrom(frame)) {
-            Found& found = made[{ref->name, ref->version}];
-            if (found.count++ == 0) found.title = frame.title;
-        }
-    std::vector<std::string> out;
-    for (const auto& [ref, found] : made) {
-        const auto op = std::ranges::find(ops, ref.first, &ModuleOp::name);
-        if (op == ops.end() || op->version == ref.second) continue;
-        const std::string others = found.count == 1
-                                       ? "was"
-                                       : fmt::format("and {} more {}", found.count - 1,
-                                                     found.count == 2 ? "module were" : "modules were");
-        out.push_back(
-            fmt::format("module \"{}\" {} made from {} version {}, but version {} is installed; the "
-                        "graph keeps version {} until you delete the module and add {} again",
-                        found.title, others, ref.first, ref.second, op->version, ref.second, ref.first));
-    }
-    return out;
-}
-
 } // namespace twb

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -78,8 +77,5 @@ std::vector<NodeId> nodesMadeFrom(const Graph& graph, FrameId module, const Modu
 /// nodesMadeFrom() is, or if nothing changes. Without a title.
 Delta setModuleAttribute(const Graph& graph, FrameId module, const ModuleOp& op,
                          const ModuleOp::Attribute& attribute, const std::optional<AttributeValue>& value);
-
-/// A sentence for each module op of which the graph has modules of another version.
-std::vector<std::string> changedModules(const Graph& graph, std::span<const ModuleOp> ops);
 
 } // namespace twb

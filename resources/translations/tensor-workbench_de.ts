@@ -1102,6 +1102,14 @@
         <source>Straighten wire</source>
         <translation>Verbindung begradigen</translation>
     </message>
+    <message>
+        <source>Update module %1</source>
+        <translation>Modul %1 aktualisieren</translation>
+    </message>
+    <message>
+        <source>Update %1 modules</source>
+        <translation>%1 Module aktualisieren</translation>
+    </message>
 </context>
 <context>
     <name>EngineWords</name>
@@ -2891,10 +2899,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>Discard weights</source>
         <translation>Gewichte verwerfen</translation>
     </message>
-    <message>
-        <source>Changed op: %1</source>
-        <translation>Geänderte Op: %1</translation>
-    </message>
 </context>
 <context>
     <name>twb::FileChooser</name>
@@ -4420,6 +4424,54 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Replaced %1 in the palette. It has version %2.</source>
         <translation>%1 wurde in der Palette ersetzt. Es hat Version %2.</translation>
+    </message>
+    <message>
+        <source>&amp;Update module</source>
+        <translation>Modul akt&amp;ualisieren</translation>
+    </message>
+    <message>
+        <source>Replaces its nodes with those of the installed version of its op. Keeps wires and the values of attributes.</source>
+        <translation>Ersetzt die Knoten durch die der installierten Version der Op. Verbindungen und die Werte der Attribute bleiben erhalten.</translation>
+    </message>
+    <message>
+        <source>Changed op: %1</source>
+        <translation>Geänderte Op: %1</translation>
+    </message>
+    <message>
+        <source>Module %1 was made from version %2 of %3. Version %4 is installed.</source>
+        <translation>Modul %1 ist aus Version %2 von %3 entstanden. Installiert ist Version %4.</translation>
+    </message>
+    <message>
+        <source>%1 modules were made from older versions of their ops.</source>
+        <translation>%1 Module sind aus älteren Versionen ihrer Ops entstanden.</translation>
+    </message>
+    <message>
+        <source>Update</source>
+        <translation>Aktualisieren</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Cannot update the module</source>
+        <translation>Das Modul kann nicht aktualisiert werden</translation>
+    </message>
+    <message>
+        <source>Module updated. All wires and values are kept.</source>
+        <translation>Modul aktualisiert. Alle Verbindungen und Werte sind erhalten.</translation>
+    </message>
+    <message>
+        <source>Modules updated. All wires and values are kept.</source>
+        <translation>Module aktualisiert. Alle Verbindungen und Werte sind erhalten.</translation>
+    </message>
+    <message>
+        <source>Module updated. Log lists what has changed.</source>
+        <translation>Modul aktualisiert. Log nennt die Unterschiede.</translation>
+    </message>
+    <message>
+        <source>Modules updated. Log lists what has changed.</source>
+        <translation>Module aktualisiert. Log nennt die Unterschiede.</translation>
     </message>
 </context>
 <context>

@@ -184,10 +184,33 @@ private Q_SLOTS:
         m_twb.write("changed/ops/leak.twbmodule", QByteArray::fromStdString(toModuleText(leak(1))));
         QCOMPARE(run("", {"check", "changed/leaking.twb"}).err, "");
         m_twb.write("changed/ops/leak.twbmodule", QByteArray::fromStdString(toModuleText(leak(2))));
-        const Ended changed = run("", {"check", "changed/leaking.twb"});
-        QVERIFY2(changed.exit == 0, qPrintable(changed.err));
-        QVERIFY2(changed.err.contains("made from Leak version 1, but version 2 is installed"),
-                 qPrintable(changed.err));
+        const QString note =
+            "twb: changed/leaking.twb: note: module \"Leak\" was made from Leak version 1, but "
+            "version 2 is installed; the graph keeps version 1 until you choose "
+            "Graph ▸ Module ▸ Update module in the window\n";
+        for (const QStringList& command :
+             {QStringList{"check"}, {"run"}, {"export", "--to", "dot", "-o", "leaking.dot"}, {"batch"}}) {
+            const Ended changed = run("", QStringList(command) << "changed/leaking.twb");
+            QVERIFY2(changed.exit == 0, qPrintable(changed.err));
+            QVERIFY2(changed.err.count(note) == 1, qPrintable(command.front() + ": " + changed.err));
+        }
+        const Ended training =
+            run("", {"train", "changed/leaking.twb", "--loss", "leaky", "--epochs", "1", "-o", "out.twb"});
+        QVERIFY2(training.err.count(note) == 1, qPrintable(training.err));
+        for (const char* command : {"run", "batch"})
+            QCOMPARE(run("", {command, "--quiet", "changed/leaking.twb"}).err.count(note), 0);
+        // An older version than that of the project cannot replace it.
+        m_twb.write("changed/ops/leak.twbmodule", QByteArray::fromStdString(toModuleText(leak(1))));
+        Graph newer = graph;
+        DeltaBuilder rename(newer, "name");
+        Frame frame = *newer.frames().begin();
+        frame.body = "Leak@3";
+        rename.change(frame);
+        newer.apply(rename.take());
+        saveProject(newer, m_twb.file("changed/leaking.twb").toStdString());
+        const Ended older = run("", {"check", "changed/leaking.twb"});
+        QVERIFY2(older.err.endsWith("version 1 is installed; the graph keeps version 3\n"),
+                 qPrintable(older.err));
     }
 
     void attributesOfAPluginAreChecked() {

@@ -166,19 +166,6 @@ private Q_SLOTS:
                                     [&](const Frame& frame) { return madeFrom(frame) == op.ref(); }));
     }
 
-    void anotherVersionIsTold() {
-        ModuleOp op = leakyTwice();
-        const Used used(op);
-        QVERIFY(changedModules(used.graph, std::vector{op}).empty());
-        QVERIFY(changedModules(used.graph, {}).empty()); // the graph has all that it needs
-        op.version = 4;
-        const std::vector<std::string> told = changedModules(used.graph, std::vector{op});
-        QCOMPARE(told.size(), std::size_t(1));
-        QVERIFY2(told[0].find("was made from Leaky twice version 3, but version 4 is installed") !=
-                     std::string::npos,
-                 told[0].c_str());
-    }
-
     /// As a clipboard has it, and as older versions saved modules.
     void aFragmentAloneIsAModuleOp() {
         const ModuleOp whole = leakyTwice();

@@ -15,6 +15,7 @@
 #include <QLineEdit>
 #include <QListView>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QToolButton>
 #include <QTreeWidget>
 
@@ -228,6 +229,117 @@ private Q_SLOTS:
         hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(answer.answered());
         QCOMPARE(ownModule(QStringLiteral("Swoosh"))->attributes.size(), std::size_t(1));
+        QCOMPARE(ownModule(QStringLiteral("Swoosh"))->version, std::int64_t(1));
+    }
+
+    /// Neither the ids, the names and the places of a second use nor its source make a new version.
+    void aModuleThatIsSavedUnchangedKeepsItsVersion() {
+        const Block g;
+        WindowHand hand(g.graph);
+        saveByKeys(hand, g.block, QStringLiteral("Swoosh"));
+        DeltaBuilder builder(hand.graph(), "add a source");
+        const NodeId other = addNode(builder, g.cpu, "Zeros", "other source", 16, 240);
+        hand.document.apply(builder.take());
+        addFromPalette(hand, QStringLiteral("Swoosh"));
+        const FrameId second = madeFrom(hand.graph(), "Swoosh");
+        DeltaBuilder edit(hand.graph(), "connect and move");
+        for (const NodeId id : nodesOfModule(hand.graph(), second)) {
+            Node node = *edit.graph().find(id);
+            node.position.x += 16;
+            edit.change(node);
+            if (node.op == "Identity") edit.connect({{other, 0}, {id, 0}});
+        }
+        hand.document.apply(edit.take());
+        select(hand, second);
+        const auto saveAgain = [&] {
+            const DialogAnswer answer("saveModule", QDialogButtonBox::Save, [](QDialog&) {});
+            hand.key(Qt::Key_B, Qt::ControlModifier | Qt::AltModifier);
+            QVERIFY(answer.answered());
+            hand.window->activateWindow();
+            QVERIFY(QTest::qWaitForWindowActive(hand.window.get()));
+        };
+        saveAgain();
+        const ModuleOp* op = ownModule(QStringLiteral("Swoosh"));
+        QCOMPARE(op->version, std::int64_t(1));
+        QCOMPARE(op->inputs.at(0).name, std::string("x"));
+        QVERIFY(!nodesMadeFrom(hand.graph(), second, *op).empty());
+        hand.document.apply([&] {
+            DeltaBuilder change(hand.graph(), "change");
+            for (const NodeId id : nodesOfModule(hand.graph(), second))
+                if (hand.graph().find(id)->op == "LeakyRelu") change.setAttribute(id, "alpha", 0.7);
+            return change.take();
+        }());
+        saveAgain();
+        QCOMPARE(ownModule(QStringLiteral("Swoosh"))->version, std::int64_t(2));
+    }
+
+    /// By keys: from the notice, and from the menu.
+    void aModuleIsUpdatedToItsNewestVersion() {
+        const Block g;
+        WindowHand hand(g.graph);
+        saveByKeys(hand, g.block, QStringLiteral("Swoosh"));
+        Graph uses = oneLane();
+        hand.document.setGraph(uses, {}, QString());
+        addFromPalette(hand, QStringLiteral("Swoosh"));
+        DeltaBuilder builder(hand.graph(), "connect");
+        const NodeId x = addNode(builder, hand.graph().lanes().begin()->id, "Ones", "x", 16, 200);
+        for (const Node& node : hand.graph().nodes())
+            if (node.op == "Identity") builder.connect({{x, 0}, {node.id, 0}});
+        hand.document.apply(builder.take());
+        uses = hand.graph();
+        QAction* update = nullptr;
+        for (QAction* action : hand.window->findChildren<QAction*>())
+            if (action->shortcut() == QKeySequence(QStringLiteral("Ctrl+Alt+Shift+U"))) update = action;
+        QVERIFY(update);
+        select(hand, madeFrom(hand.graph(), "Swoosh"));
+        QVERIFY(!update->isEnabled());
+
+        Block other;
+        DeltaBuilder change(other.graph, "change");
+        change.setAttribute(other.leaky, "alpha", 0.3);
+        other.graph.apply(change.take());
+        hand.document.setGraph(other.graph, {}, QString());
+        saveByKeys(hand, other.block, QStringLiteral("Swoosh"));
+        QCOMPARE(ownModule(QStringLiteral("Swoosh"))->version, std::int64_t(2));
+
+        hand.document.setGraph(uses, {}, QString());
+        auto* notice = hand.window->findChild<QWidget*>(QStringLiteral("notice"));
+        QVERIFY(notice->isVisible());
+        QCOMPARE(notice->accessibleName(),
+                 QStringLiteral("Module block was made from version 1 of Swoosh. Version 2 is installed."));
+        const auto buttons = notice->findChildren<QPushButton*>();
+        const auto button =
+            std::ranges::find(buttons, QStringLiteral("Update"), [](const auto* one) { return one->text(); });
+        QVERIFY(button != buttons.end());
+        (*button)->setFocus(Qt::TabFocusReason);
+        QTest::keyClick(*button, Qt::Key_Space);
+        QVERIFY(!notice->isVisible());
+        const auto isNew = [&] {
+            const Node* leaky = hand.node("leaky");
+            return leaky && leaky->attributes.find("alpha") && leaky->attributes.number("alpha") == 0.3;
+        };
+        QVERIFY(isNew());
+        const FrameId made = madeFrom(hand.graph(), "Swoosh");
+        QCOMPARE(hand.graph().find(made)->body, std::string("Swoosh@2"));
+        QCOMPARE(hand.document.undoStack().undoText(), QStringLiteral("Update module block"));
+        QVERIFY(hand.graph().sourceOf({nodesOfModule(hand.graph(), made).back(), 0}));
+        QVERIFY2(logOf(hand).contains(QLatin1String("alpha of \"leaky\" is 0.3 now; it was 0.01")),
+                 qPrintable(logOf(hand)));
+        QVERIFY(!update->isEnabled());
+        hand.document.undoStack().undo();
+        QVERIFY(hand.graph() == uses);
+        QVERIFY(!isNew());
+
+        select(hand, madeFrom(hand.graph(), "Swoosh"));
+        QVERIFY(update->isEnabled());
+        hand.key(Qt::Key_U, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(isNew());
+        QCOMPARE(hand.document.selection().nodes.size(), std::size_t(3));
+        // The attributes of the new version are those of the module now.
+        QTRY_COMPARE(hand.window->findChildren<AttributeEditor*>().size(),
+                     1); // those of version 1 are deleted
+        const auto* editor = hand.window->findChild<AttributeEditor*>();
+        QCOMPARE(editor->findChild<QLineEdit*>()->text(), QStringLiteral("0.3"));
     }
 
     void openingAProjectReadsItsModulesOnce() {

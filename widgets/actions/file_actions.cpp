@@ -82,7 +82,7 @@ FileActions::FileActions(Document& document, RunController& runs, const Training
       m_log(log), m_notice(notice), m_window(window), m_knownOps(opTable().size()),
       m_knownProblems(pluginProblems().size()) {
     connect(&document, &Document::reset, this, &FileActions::tellOfPlugins);
-    connect(&document, &Document::reset, this, &FileActions::tellOfModules);
+    connect(&document, &Document::reset, this, &FileActions::takeModules);
 }
 
 /// Compares with the last time, because the start page loads plug-ins before their project is opened.
@@ -95,16 +95,9 @@ void FileActions::tellOfPlugins() {
     Q_EMIT pluginsLoaded();
 }
 
-/// Takes the module ops beside the project, and says which modules were made from another version of their
-/// op.
-void FileActions::tellOfModules() {
+void FileActions::takeModules() {
     const QString path = m_document.path();
     if (!path.isEmpty() && addModulesBeside(path)) Q_EMIT pluginsLoaded();
-    const Graph& graph = m_document.graph();
-    if (std::ranges::none_of(graph.frames(), [](const Frame& frame) { return madeFrom(frame).has_value(); }))
-        return;
-    for (const std::string& sentence : changedModules(graph, ownModules()))
-        m_log.add(Severity::warning, tr("Changed op: %1").arg(toQt(sentence)));
 }
 
 void FileActions::fillNew(QMenu& menu) {

@@ -61,7 +61,7 @@ Q_SIGNALS:
 private:
     struct OpenedFile;
     void tellOfPlugins();
-    void tellOfModules();
+    void takeModules(); ///< those beside the project
     std::optional<OpenedFile> readFile(const QString& path);
     void showFile(OpenedFile file);
     bool mayDiscard();

@@ -1,12 +1,16 @@
 #include "widgets/actions/module_actions.h"
 
 #include "graph/module_levels.h"
+#include "graph/module_versions.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/busy_dialog.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/edit_title.h"
 #include "widgets/module_edits.h"
+#include "widgets/notice_bar.h"
 #include "widgets/palette/own_modules.h"
+#include "widgets/panels/log_panel.h"
 #include "widgets/save_module_dialog.h"
 #include "widgets/text.h"
 #include "widgets/theme.h"
@@ -17,6 +21,7 @@
 #include <QPixmap>
 
 #include <algorithm>
+#include <iterator>
 
 namespace twb {
 namespace {
@@ -58,8 +63,12 @@ QIcon swatch(FrameColor color) {
 
 } // namespace
 
-ModuleActions::ModuleActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, QWidget& window)
-    : m_document(document), m_canvas(canvas), m_editor(editor), m_window(window) {}
+ModuleActions::ModuleActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, LogPanel& log,
+                             NoticeBar& notice, QWidget& window)
+    : m_document(document), m_canvas(canvas), m_editor(editor), m_log(log), m_notice(notice),
+      m_window(window) {
+    connect(&document, &Document::reset, this, &ModuleActions::tellOfVersions);
+}
 
 FrameId ModuleActions::atHand() const {
     return moduleOf(m_document.graph(), m_document.selection(), m_canvas.navigator().inside());
@@ -99,6 +108,11 @@ void ModuleActions::fill(QMenu& menu) {
         m_editor.edit(std::move(delta));
     });
     m_dissolve->setToolTip(tr("Removes the frame and keeps its nodes."));
+    m_update = addAction(menu, tr("&Update module"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+U")),
+                         [this] { updateVersions(olderAtHand()); });
+    m_update->setToolTip(
+        tr("Replaces its nodes with those of the installed version of its op. Keeps wires and "
+           "the values of attributes."));
     add(tr("Save to &palette…"), QStringLiteral("Ctrl+Alt+B"), [this] {
         keep();
     })->setToolTip(tr("Saves the module with its nodes, to add it to any graph."));
@@ -163,8 +177,81 @@ void ModuleActions::keep() {
         const bool isNew = !ownModule(name);
         const std::int64_t version = saveOwnModule(op);
         Q_EMIT ownModulesChanged();
+        refresh(); // this may be a newer version of modules in the graph
         m_editor.say(isNew ? tr("%1 is in the palette, under “Your modules”.").arg(name)
                            : tr("Replaced %1 in the palette. It has version %2.").arg(name).arg(version));
+    });
+}
+
+namespace {
+
+/// The modules that were made from an older version of their op, of which one is installed.
+std::vector<FrameId> olderModules(const Graph& graph) {
+    std::vector<FrameId> out;
+    const auto& frames = graph.frames();
+    if (std::none_of(frames.begin(), frames.end(), [](const Frame& frame) { return madeFrom(frame); }))
+        return out;
+    for (const OtherVersion& other : otherVersions(graph, knownModules()))
+        if (other.isOlder()) out.insert(out.end(), other.modules.begin(), other.modules.end());
+    return out;
+}
+
+} // namespace
+
+/// The module at hand and those inside it.
+std::vector<FrameId> ModuleActions::olderAtHand() const {
+    std::vector<FrameId> out = olderModules(m_document.graph());
+    const FrameId module = atHand();
+    std::erase_if(out, [&](FrameId id) { return !liesIn(m_document.graph(), id, module); });
+    return out;
+}
+
+void ModuleActions::tellOfVersions() {
+    m_isTold = false; // the notices of the last document are gone
+    const Graph& graph = m_document.graph();
+    const auto& frames = graph.frames();
+    if (std::none_of(frames.begin(), frames.end(), [](const Frame& frame) { return madeFrom(frame); }))
+        return;
+    std::vector<OtherVersion> all = otherVersions(graph, knownModules());
+    for (const OtherVersion& other : all)
+        m_log.add(Severity::warning, tr("Changed op: %1").arg(toQt(toSentence(graph, other))));
+    std::erase_if(all, [](const OtherVersion& other) { return !other.isOlder(); });
+    if (all.empty()) return;
+    std::size_t modules = 0;
+    for (const OtherVersion& other : all) modules += other.modules.size();
+    const OtherVersion& first = all.front();
+    m_isTold = true;
+    m_notice.tell(modules == 1 ? tr("Module %1 was made from version %2 of %3. Version %4 is installed.")
+                                     .arg(toQt(graph.find(first.modules.front())->title))
+                                     .arg(first.made.version)
+                                     .arg(toQt(first.made.name))
+                                     .arg(first.installed)
+                               : tr("%1 modules were made from older versions of their ops.").arg(modules),
+                  {{tr("Update"), [this] { updateVersions(olderModules(m_document.graph())); }},
+                   {tr("Close"), [this] { m_isTold = false; }}});
+}
+
+void ModuleActions::updateVersions(const std::vector<FrameId>& modules) {
+    m_editor.attempt(tr("Cannot update the module"), [&] {
+        ModuleUpdate update = updateModules(m_document.graph(), modules, knownModules());
+        if (update.modules == 0) return;
+        const Frame* first = m_document.graph().find(modules.front());
+        update.delta.title = update.modules == 1 ? editTitle(EditTitle::tr("Update module %1"), first->title)
+                                                 : editTitle(EditTitle::tr("Update %1 modules"),
+                                                             std::to_string(update.modules));
+        Graph after = m_document.graph();
+        after.apply(update.delta);
+        std::vector<NodeId> nodes;
+        for (const FrameId id : modules)
+            if (after.find(id)) std::ranges::copy(nodesOfModule(after, id), std::back_inserter(nodes));
+        m_editor.edit(std::move(update.delta), nodes);
+        for (const std::string& sentence : update.remarks) m_log.add(Severity::note, toQt(sentence));
+        if (update.remarks.empty())
+            m_editor.say(update.modules == 1 ? tr("Module updated. All wires and values are kept.")
+                                             : tr("Modules updated. All wires and values are kept."));
+        else
+            m_editor.say(update.modules == 1 ? tr("Module updated. Log lists what has changed.")
+                                             : tr("Modules updated. Log lists what has changed."));
     });
 }
 
@@ -212,6 +299,11 @@ void ModuleActions::refresh() {
     m_moreLevels->setEnabled(open < moduleLevels(m_document.graph(), inside));
     m_fewerLevels->setEnabled(open > 0);
     m_leave->setEnabled(m_canvas.navigator().inside() != FrameId::none);
+    m_update->setEnabled(!olderAtHand().empty());
+    if (m_isTold && olderModules(m_document.graph()).empty()) {
+        m_isTold = false;
+        m_notice.endRemark();
+    }
 }
 
 } // namespace twb

@@ -14,14 +14,18 @@ namespace twb {
 
 class CanvasWidget;
 class GraphEditor;
+class LogPanel;
+class NoticeBar;
 
 /// The actions on the module of the selection.
 class ModuleActions : public QObject {
     Q_OBJECT
 
 public:
-    /// `window` is the parent of dialogs.
-    ModuleActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, QWidget& window);
+    /// `window` is the parent of dialogs. When a graph is opened, `notice` and `log` say which of its modules
+    /// were made from another version of their op.
+    ModuleActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, LogPanel& log,
+                  NoticeBar& notice, QWidget& window);
 
     void fill(QMenu& menu);
     QMenu* menu() const { return m_menu; }
@@ -34,6 +38,7 @@ public:
     QAction* collapse() const { return m_collapse; }
     QAction* rename() const { return m_rename; }
     QAction* dissolve() const { return m_dissolve; }
+    QAction* update() const { return m_update; }
     QMenu* colors() const { return m_colors; }
 
 Q_SIGNALS:
@@ -44,6 +49,9 @@ private:
     void fillColors(QMenu& menu);
     void renameAtHand();
     void keep();
+    std::vector<FrameId> olderAtHand() const;
+    void tellOfVersions();
+    void updateVersions(const std::vector<FrameId>& modules);
     void toggleAtHand();
     void arrangeAll();
     void applyLayout(const QString& text,
@@ -53,6 +61,8 @@ private:
     Document& m_document;
     CanvasWidget& m_canvas;
     GraphEditor& m_editor;
+    LogPanel& m_log;
+    NoticeBar& m_notice;
     QWidget& m_window;
     QMenu* m_menu = nullptr;
     std::vector<QAction*> m_needModule; ///< enabled while the selection is in a module
@@ -61,9 +71,11 @@ private:
     QAction* m_collapse = nullptr;
     QAction* m_rename = nullptr;
     QAction* m_dissolve = nullptr;
+    QAction* m_update = nullptr;
     QAction* m_moreLevels = nullptr;
     QAction* m_fewerLevels = nullptr;
     QMenu* m_colors = nullptr;
+    bool m_isTold = false; ///< the notice offers an update
 };
 
 } // namespace twb

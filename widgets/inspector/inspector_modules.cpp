@@ -27,7 +27,7 @@ bool Inspector::showModule() {
     const std::set<NodeId>& selected = m_document.selection().nodes;
     const FrameId module = moduleOf(graph, m_document.selection());
     m_title->setText(toQt(graph.find(module)->title));
-    m_doc->setText(tr("%1, version %2. %3").arg(toQt(op->name)).arg(op->version).arg(toQt(op->doc)));
+    m_doc->setText(tr("%1, version %2. %3").arg(toQt(op->name)).arg(op->version).arg(docOf(*op)));
     std::vector<std::string> wanted;
     for (const ModuleOp::Attribute& attribute : op->attributes)
         if (const auto spec = specOf(*op, attribute)) wanted.push_back(spec->name);

@@ -77,7 +77,7 @@ void OpListModel::reload() {
     for (const ModuleOp& op : ownModules()) {
         const QString name = toQt(op.name);
         m_all.push_back(
-            {name, QStringLiteral("Your modules"), toQt(op.doc),
+            {name, QStringLiteral("Your modules"), docOf(op),
              typesOf(op.fragment, inputOfEntry(name, allTypes()), outputOfEntry(name, allTypes()))});
     }
     setFilter(m_filter);

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "formats/project.h"
 #include "graph/composites.h"
+#include "graph/module_versions.h"
 #include "ops/op_table.h"
 #include "widgets/text.h"
 
@@ -86,12 +87,6 @@ std::vector<Stamp> filesNow() {
     return out;
 }
 
-/// Looks at the places only: a search asks for a module at every key.
-const std::vector<ModuleOp>& current() {
-    if (known().times.empty() || known().times != timesNow()) ownModules();
-    return known().ops;
-}
-
 void forgetFiles() {
     known().times.clear();
     known().files.reset();
@@ -125,18 +120,23 @@ const std::vector<ModuleOp>& ownModules() {
     ModuleOps found = moduleOpsIn(places());
     for (PluginProblem& problem : found.problems) reportPlugin(std::move(problem));
     all.ops = std::move(found.ops);
-    for (ModuleOp& op : all.ops) {
-        if (!op.doc.empty()) continue;
-        const std::size_t count = op.fragment.nodes.size();
-        op.doc = (count == 1 ? ModuleNameWords::tr("Your module of 1 node")
-                             : ModuleNameWords::tr("Your module of %1 nodes").arg(count))
-                     .toStdString();
-    }
     return all.ops;
 }
 
+const std::vector<ModuleOp>& knownModules() {
+    if (known().times.empty() || known().times != timesNow()) ownModules();
+    return known().ops;
+}
+
+QString docOf(const ModuleOp& op) {
+    if (!op.doc.empty()) return toQt(op.doc);
+    const std::size_t count = op.fragment.nodes.size();
+    return count == 1 ? ModuleNameWords::tr("Your module of 1 node")
+                      : ModuleNameWords::tr("Your module of %1 nodes").arg(count);
+}
+
 const ModuleOp* ownModule(const QString& name) {
-    const std::vector<ModuleOp>& all = current();
+    const std::vector<ModuleOp>& all = knownModules();
     const auto found = std::ranges::find(all, name.toStdString(), &ModuleOp::name);
     return found == all.end() ? nullptr : &*found;
 }
@@ -195,11 +195,18 @@ QString refusalOfName(const QString& name) {
 std::int64_t saveOwnModule(ModuleOp op) {
     op.version = 1;
     if (const ModuleOp* before = ownModule(toQt(op.name)); before && isSaved(*before)) {
-        op.version = before->version;
-        frameFragment(op);
-        const std::string text = readFile(before->file, std::uint64_t{64} << 20);
-        if (text == toModuleText(op)) return op.version;
-        ++op.version;
+        ModuleOp placed = op;
+        frameFragment(placed);
+        freeHomeLane(placed);
+        if (const auto indices = sameMeaning(*before, placed)) {
+            // Modules in graphs have their nodes in the order of the file.
+            std::vector<Node> nodes;
+            for (const std::size_t i : *indices) nodes.push_back(op.fragment.nodes[i]);
+            op.fragment.nodes = std::move(nodes);
+            op.version = before->version;
+        } else {
+            op.version = before->version + 1;
+        }
     }
     frameFragment(op);
     QDir().mkpath(ownModulesFolder());

@@ -17,8 +17,9 @@ namespace twb {
 /// Reads the files if any of them has changed. The saved ones come first. Files and functions that are left
 /// out become pluginProblems().
 const std::vector<ModuleOp>& ownModules();
-/// Reads the files only if one was added, removed or replaced. Null if there is no such module. Valid until
-/// they are read again.
+/// The same; looks only at the times of the folders: a search asks at every key.
+const std::vector<ModuleOp>& knownModules();
+/// One of knownModules(), null if there is no such module. Valid until the files are read again.
 const ModuleOp* ownModule(const QString& name);
 /// From now on, the modules beside this project belong to the palette. Returns whether there are files that
 /// did not yet.
@@ -28,8 +29,10 @@ std::optional<EntryPort> inputOfEntry(const QString& entry, DTypeSet offered);
 std::optional<EntryPort> outputOfEntry(const QString& entry, DTypeSet wanted);
 /// The reason why a name is invalid; empty if it is valid.
 QString refusalOfName(const QString& name);
-/// Replaces the saved module of the same name; if that has other content, with the next version. Returns the
-/// version. Throws Error(io).
+/// One line about it for the palette.
+QString docOf(const ModuleOp& op);
+/// Replaces the saved module of the same name; if that has another meaning (sameMeaning), with the next
+/// version. Returns the version. Throws Error(io).
 std::int64_t saveOwnModule(ModuleOp op);
 /// Whether the user saved it here, so that it can be removed.
 bool isSaved(const ModuleOp& op);
