@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 struct NewOpOptions {
     std::string name;
     std::string folder;
+    bool cuda = false;
 };
 
 /// The op in resources/sdk/op.c, which the new plug-in starts from.
@@ -68,17 +69,24 @@ ExitCode write(const NewOpOptions& options) {
         throw Error(ErrorCode::io,
                     fmt::format("cannot create the folder {}: {}", folder.string(), failed.message()));
     const fs::path sdk = resourceFolder() / "sdk";
-    const std::string code = replaced(textOf(sdk / "op.c"), kExample, name);
-    writeFileAtomically(folder / (file + ".c"), replaced(code, lowerCase(std::string(kExample)), file));
+    const auto writeSource = [&](const char* extension) {
+        const std::string code = replaced(textOf(sdk / (std::string("op") + extension)), kExample, name);
+        writeFileAtomically(folder / (file + extension),
+                            replaced(code, lowerCase(std::string(kExample)), file));
+    };
+    writeSource(".c");
+    if (options.cuda) writeSource(".cu");
     writeFileAtomically(folder / "CMakeLists.txt",
                         fmt::format("cmake_minimum_required(VERSION 3.22)\n"
                                     "project({0} LANGUAGES C)\n"
                                     "if(NOT CMAKE_BUILD_TYPE)\n"
                                     "  set(CMAKE_BUILD_TYPE Release)\n"
                                     "endif()\n"
-                                    "find_package(TensorWorkbenchSdk REQUIRED HINTS \"{1}\")\n"
-                                    "twb_add_plugin({0} {0}.c)\n",
-                                    file, fs::absolute(sdk, failed).string()));
+                                    "find_package(TensorWorkbenchSdk REQUIRED {2}HINTS \"{1}\")\n"
+                                    "twb_add_plugin({0} {0}.c{3})\n",
+                                    file, fs::absolute(sdk, failed).string(),
+                                    options.cuda ? "OPTIONAL_COMPONENTS CUDA " : "",
+                                    options.cuda ? fmt::format(" {}.cu", file) : ""));
     printResult(fmt::format("{0}: a plug-in with the op {1}. Build it and use it:\n"
                             "  cmake -S {0} -B {0}/build && cmake --build {0}/build\n"
                             "  TWB_OPS={0}/build/{2}.so twb ops {1}\n",
@@ -95,6 +103,8 @@ void addNewOpCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("NAME", options->name, "Name of the op: Softclip")->required();
     command->add_option("-o,--output", options->folder, "Folder to write; default: the name in lower case")
         ->type_name("DIR");
+    command->add_flag("--cuda", options->cuda,
+                      "Also write a kernel for NVIDIA GPUs, which is built where there is a CUDA toolkit");
     command->callback([options, &exit] { exit = write(*options); });
 }
 

@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <mutex>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -16,7 +18,18 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFile = "libtwb_cuda.so";
 
-CudaDevices none(std::string problem) { return {{}, std::move(problem)}; }
+CudaDevices none(std::string problem) { return {{}, std::move(problem), nullptr}; }
+
+/// Kernels from outside, and the plugins that take them.
+struct OutsideKernels {
+    std::mutex mutex;
+    std::vector<std::pair<std::string, OutsideCudaKernel>> kernels;
+    std::vector<void (*)(const char*, OutsideCudaKernel)> takers;
+};
+OutsideKernels& outsideKernels() {
+    static OutsideKernels all;
+    return all;
+}
 
 /// A function of the plugin; null if it has none with this name.
 template <class Function> Function find(void* library, const char* name) {
@@ -81,9 +94,22 @@ CudaDevices loadCudaDevices(const fs::path& plugin) {
                                 plugin.string(), hash, kCudaInterfaceBuild));
     CudaDevices devices;
     open(&devices);
+    if (devices.addKernel) {
+        OutsideKernels& all = outsideKernels();
+        const std::scoped_lock lock(all.mutex);
+        for (const auto& [op, kernel] : all.kernels) devices.addKernel(op.c_str(), kernel);
+        all.takers.push_back(devices.addKernel);
+    }
     if (devices.backends.empty() && devices.problem.empty())
         devices.problem = "the CUDA driver reports no GPU";
     return devices;
+}
+
+void addCudaKernel(const std::string& op, OutsideCudaKernel kernel) {
+    OutsideKernels& all = outsideKernels();
+    const std::scoped_lock lock(all.mutex);
+    all.kernels.emplace_back(op, kernel);
+    for (const auto take : all.takers) take(op.c_str(), kernel);
 }
 
 const CudaDevices& cudaDevices() {

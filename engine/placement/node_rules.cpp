@@ -5,6 +5,7 @@
 #include "core/format.h"
 #include "ops/input_errors.h"
 #include "ops/opaque.h"
+#include "ops/plugins/plugins.h"
 #include "placement/fixes.h"
 #include "placement/step_transfers.h"
 #include "placement/update_rule.h"
@@ -342,12 +343,19 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
     if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;
     std::vector<std::string_view> names;
     for (DType d : dtypes) names.push_back(name(d));
+    const bool isOnCpu =
+        !facts.device.isCpu() && m_devices.at(Device::cpu()).supports(op.name.c_str(), op.kernel, dtypes);
+    std::string why;
+    for (const Plugin& plugin : loadedPlugins())
+        if (isOnCpu && std::ranges::find(plugin.ops, op.name) != plugin.ops.end())
+            why = fmt::format(
+                ": the plug-in {} has kernels of {} for the cpu only; move the node to a cpu lane",
+                plugin.name, op.name);
     Diagnostic d =
         makeError("unsupported", node.id, -1,
-                  fmt::format("{} has no kernel for {} on {} ({})", quoted(node), fmt::join(names, ", "),
-                              facts.device.toString(), backend->info().name));
-    if (!facts.device.isCpu() && m_devices.at(Device::cpu()).supports(op.name.c_str(), op.kernel, dtypes))
-        d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
+                  fmt::format("{} has no kernel for {} on {} ({}){}", quoted(node), fmt::join(names, ", "),
+                              facts.device.toString(), backend->info().name, why));
+    if (isOnCpu) d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
     add(std::move(d));
     return false;
 }

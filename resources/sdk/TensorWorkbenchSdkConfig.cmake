@@ -1,10 +1,37 @@
-# find_package(TensorWorkbenchSdk) for plug-ins of Tensor Workbench:
+# For plug-ins of Tensor Workbench:
+#   find_package(TensorWorkbenchSdk REQUIRED [OPTIONAL_COMPONENTS CUDA])
 #   twb_add_plugin(NAME FILE…)   a shared library that the program can load
+# With the component CUDA and a CUDA toolkit, nvcc compiles the files *.cu, and TWB_WITH_CUDA is defined in all files.
+# Otherwise these files are left out.
+set(TensorWorkbenchSdk_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR})
+if("CUDA" IN_LIST TensorWorkbenchSdk_FIND_COMPONENTS)
+  include(CheckLanguage)
+  if(NOT DEFINED ENV{CUDACXX} AND NOT CMAKE_CUDA_COMPILER)
+    find_program(TensorWorkbenchSdk_NVCC nvcc HINTS /usr/local/cuda/bin)
+    if(TensorWorkbenchSdk_NVCC)
+      set(ENV{CUDACXX} ${TensorWorkbenchSdk_NVCC})
+    endif()
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    set(TensorWorkbenchSdk_CUDA_FOUND TRUE)
+  else()
+    message(STATUS "No CUDA toolkit: plug-ins are built without their kernels for GPUs")
+  endif()
+endif()
+
 function(twb_add_plugin name)
-  add_library(${name} MODULE ${ARGN})
+  set(sources ${ARGN})
+  if(NOT TensorWorkbenchSdk_CUDA_FOUND)
+    list(FILTER sources EXCLUDE REGEX "\\.cu$")
+  endif()
+  add_library(${name} MODULE ${sources})
   set_target_properties(${name} PROPERTIES PREFIX "" C_STANDARD 11 C_VISIBILITY_PRESET hidden
-    CXX_VISIBILITY_PRESET hidden)
+    CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static)
   target_include_directories(${name} PRIVATE ${TensorWorkbenchSdk_INCLUDE_DIR})
   target_link_libraries(${name} PRIVATE m)
+  if(TensorWorkbenchSdk_CUDA_FOUND)
+    target_compile_definitions(${name} PRIVATE TWB_WITH_CUDA)
+  endif()
 endfunction()
-set(TensorWorkbenchSdk_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR})

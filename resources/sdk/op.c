@@ -29,6 +29,12 @@ static void cost(const twb_call* call, const twb_type* outputs, double* flops, d
     *bytes = 8.0 * (double)elements(outputs);
 }
 
+#ifdef TWB_WITH_CUDA /* the CUDA kernel, in a file of its own that nvcc compiles */
+int softclip_cuda(const twb_call* call, const twb_tensor* inputs, const twb_tensor* outputs, void* stream);
+#else
+#define softclip_cuda NULL
+#endif
+
 /* dX = dY * (1 - (Y / limit)^2) */
 static void gradient(twb_gradient* g) {
     const uint32_t y = g->output(g, 0), limit = g->constant(g, y, g->call->number(g->call, "limit"));
@@ -46,7 +52,7 @@ static const twb_attribute kAttributes[] = {
 static const twb_op kOps[] = {{.name = "Softclip", .doc = "Limits each element smoothly", .formula = "Y = l · tanh(X / l)",
                                .inputs = kInputs, .outputs = kOutputs, .attributes = kAttributes,
                                .input_count = 1, .output_count = 1, .attribute_count = 1,
-                               .infer = infer, .cpu = cpu, .cost = cost, .gradient = gradient}};
+                               .infer = infer, .cpu = cpu, .cost = cost, .gradient = gradient, .cuda = softclip_cuda}};
 
 const twb_plugin* twb_plugin_entry(void) {
     static const twb_plugin plugin = {TWB_OP_API, sizeof(twb_op), "softclip", "1.0", "https://example.org/softclip", kOps, 1, 0};

@@ -9,6 +9,9 @@
  * each kernel in a process of its own, with guard pages and canaries around its tensors.
  *
  * No function of a plug-in may throw a C++ exception into the program. Kernels may be called from several threads.
+ *
+ * A kernel for NVIDIA GPUs is optional: without one, the op runs on the CPU and on simulated GPUs only. Link the CUDA
+ * runtime statically, so that the plug-in loads on machines without CUDA (`twb new-op --cuda` does).
  */
 #ifndef TWB_OP_H
 #define TWB_OP_H
@@ -123,6 +126,12 @@ typedef struct {
     void (*cost)(const twb_call*, const twb_type* outputs, double* flops, double* bytes);
     /* Adds the ops of the vector-Jacobian product. Null: the op has no gradient. */
     void (*gradient)(twb_gradient*);
+    /* Like cpu(), for one NVIDIA GPU, which is the current device of the thread. The tensors are in its memory. Submits
+     * its work to `stream`, a cudaStream_t, and returns without waiting for it. It may use neither other streams nor
+     * memory that does not live until the work is done; the arguments live until it returns. The launches may be captured
+     * as a CUDA graph and repeated with the same attributes. Null: no kernel. A plug-in that was built before
+     * this field existed has none. */
+    int (*cuda)(const twb_call*, const twb_tensor* inputs, const twb_tensor* outputs, void* stream);
 } twb_op;
 
 typedef struct {

@@ -3,6 +3,8 @@
 #include "formats/project.h"
 #include "support/test_main.h"
 
+#include <QStandardPaths>
+
 #include <cmath>
 
 using namespace twb;
@@ -257,6 +259,7 @@ private Q_SLOTS:
             "it was built for version 2 of the interface, but this program has version 1; build it with "
             "the twb_op.h of this program");
         row("exits", "it ends the process in the kernel of Twice with X f32 scalar");
+        row("unlinked", "its function or variable softclip_cuda is missing; link the file that defines it");
         row("name", "its op Relu has the name of an op of the program; rename it");
     }
     void aFaultyPluginIsToldApartByName() {
@@ -325,12 +328,46 @@ private Q_SLOTS:
             const Ended built = Program::wait(cmake);
             QVERIFY2(built.exit == 0, qPrintable(built.err));
         }
+        QVERIFY(!m_twb.exists("bend/bend.cu"));
         ended = run("bend/build/bend.so", {"ops", "Bend"});
         QVERIFY2(ended.exit == 0 && ended.err.isEmpty(), qPrintable(ended.err));
         QVERIFY(ended.out.contains("limit"));
         QCOMPARE(run("none", {"new-op", "Relu"}).exit, 2);
         QCOMPARE(run("none", {"new-op", "relu-2"}).exit, 2);
         QCOMPARE(run("none", {"new-op", "Bend"}).exit, 4); // the folder is not empty
+    }
+
+    /// With nvcc, the plug-in has the kernel; without it, it is built without. Both run on a machine without
+    /// CUDA.
+    void aNewOpWithACudaKernelBuilds_data() {
+        QTest::addColumn<bool>("hasNvcc");
+        QTest::newRow("no nvcc") << false;
+        if (!QStandardPaths::findExecutable("nvcc").isEmpty() || QFile::exists("/usr/local/cuda/bin/nvcc"))
+            QTest::newRow("nvcc") << true;
+    }
+    void aNewOpWithACudaKernelBuilds() {
+        QFETCH(bool, hasNvcc);
+        const QString folder = hasNvcc ? "with" : "without";
+        Ended ended = run("none", {"new-op", "Softbend", "--cuda", "-o", folder});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY(m_twb.read(folder + "/softbend.cu").contains("softbend_cuda"));
+        for (const QStringList& call :
+             {QStringList{"-S", folder, "-B", folder + "/build"}, {"--build", folder + "/build"}}) {
+            QProcess cmake;
+            QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+            if (!hasNvcc) environment.insert("CUDACXX", "/nowhere/nvcc");
+            cmake.setProcessEnvironment(environment);
+            cmake.setWorkingDirectory(m_twb.file(""));
+            cmake.start("cmake", call);
+            const Ended built = Program::wait(cmake);
+            QVERIFY2(built.exit == 0, qPrintable(built.err));
+            if (call.front() == "-S")
+                QCOMPARE(built.out.contains("plug-ins are built without their kernels for GPUs"), !hasNvcc);
+        }
+        const QString library = folder + "/build/softbend.so";
+        ended = run(library, {"ops", "Softbend"});
+        QVERIFY2(ended.exit == 0 && ended.err.isEmpty(), qPrintable(ended.err));
+        QCOMPARE(m_twb.read(library).contains("softbend_cuda"), hasNvcc);
     }
 };
 

@@ -1,4 +1,5 @@
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/kernels/outside.h"
 #include "backends/cuda_plugin.h"
 #include "cuda_interface_build.h"
 
@@ -12,6 +13,7 @@ TWB_EXPORT const char* twb_cuda_build() { return twb::kCudaInterfaceBuild; }
 
 TWB_EXPORT void twb_cuda_open(twb::CudaDevices* devices) {
     try {
+        devices->addKernel = twb::cuda::addOutsideKernel;
         devices->backends = twb::cuda::findGpus(devices->problem);
     } catch (const std::exception& error) {
         devices->backends.clear();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <dlfcn.h>
 
 namespace twb {
@@ -15,6 +16,9 @@ namespace {
 static_assert(static_cast<int>(DType::f32) == TWB_F32 && static_cast<int>(DType::boolean) == TWB_BOOL &&
                   kWideDTypes.size() == TWB_BOOL + 1,
               "element types of plug-ins have the numbers of DType");
+
+/// The size of an op in the first header of this version of the interface.
+constexpr std::size_t kLeastOpSize = offsetof(twb_op, cuda);
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::badFile, sentence); }
 
@@ -74,6 +78,22 @@ AttributeSpec attributeOf(const twb_op& op, const twb_attribute& one) {
     return spec;
 }
 
+/// "libcudart.so.13: cannot open shared object file: No such file or directory" names the missing library,
+/// "bend.so: undefined symbol: bend_cuda" the missing symbol.
+std::string whyNotLoaded(const std::filesystem::path& file, std::string_view reason) {
+    const auto colon = reason.find(": ");
+    const bool isOther = colon != std::string_view::npos && reason.substr(0, colon) != file.string();
+    if (isOther && reason.find("cannot open shared object file: No such file") != std::string_view::npos)
+        return fmt::format("it needs {}, which is not on this machine; install that library, or link it "
+                           "statically",
+                           reason.substr(0, colon));
+    constexpr std::string_view undefined = "undefined symbol: ";
+    if (const auto at = reason.find(undefined); at != std::string_view::npos)
+        return fmt::format("its function or variable {} is missing; link the file that defines it",
+                           reason.substr(at + undefined.size()));
+    return fmt::format("it cannot be loaded: {}", reason);
+}
+
 const PluginCall& self(const twb_call* call) { return *static_cast<const PluginCall*>(call); }
 
 } // namespace
@@ -82,7 +102,7 @@ PluginLibrary PluginLibrary::load(const std::filesystem::path& file) {
     void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char* reason = ::dlerror();
-        refuse(fmt::format("it cannot be loaded: {}", reason ? reason : "no reason is given"));
+        refuse(whyNotLoaded(file, reason ? reason : "no reason is given"));
     }
     const auto entry = reinterpret_cast<twb_plugin_entry_function>(::dlsym(library, "twb_plugin_entry"));
     if (!entry) refuse("it is not a plug-in: it has no function twb_plugin_entry");
@@ -96,13 +116,17 @@ PluginLibrary PluginLibrary::load(const std::filesystem::path& file) {
             out.table->api, TWB_OP_API));
     if (!out.table->name || !*out.table->name) refuse("it has no name");
     if (out.table->op_count == 0 || !out.table->ops) refuse("it has no ops");
-    if (out.table->op_size < sizeof(twb_op)) refuse("its ops are smaller than the interface requires");
+    if (out.table->op_size < kLeastOpSize) refuse("its ops are smaller than the interface requires");
     return out;
 }
 
 const twb_op& PluginLibrary::op(std::uint32_t index) const {
     const auto* first = reinterpret_cast<const char*>(table->ops);
     return *reinterpret_cast<const twb_op*>(first + std::size_t{index} * table->op_size);
+}
+
+decltype(twb_op::cuda) PluginLibrary::cudaOf(std::uint32_t index) const {
+    return table->op_size >= kLeastOpSize + sizeof(twb_op::cuda) ? op(index).cuda : nullptr;
 }
 
 // The functions that a plug-in calls. They must not throw into it.

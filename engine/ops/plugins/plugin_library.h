@@ -18,7 +18,10 @@ struct PluginLibrary {
     /// Throws Error(badFile) with a sentence about the library: it cannot be loaded, is not a plug-in, or was
     /// built for another version of the interface.
     static PluginLibrary load(const std::filesystem::path& file);
+    /// Its last fields may be missing: cudaOf().
     const twb_op& op(std::uint32_t index) const;
+    /// The op's kernel for GPUs; null if it has none, or if the library was built before there were any.
+    decltype(twb_op::cuda) cudaOf(std::uint32_t index) const;
 };
 
 /// The attributes of a call, and its error.

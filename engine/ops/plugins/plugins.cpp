@@ -1,6 +1,7 @@
 #include "ops/plugins/plugins.h"
 
 #include "backends/cpu/strided.h"
+#include "backends/cuda_plugin.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "ops/gradient.h"
@@ -31,6 +32,7 @@ constexpr std::size_t kSlots = kMostPluginOps;
 
 struct Slot {
     const twb_op* op = nullptr;
+    decltype(twb_op::cuda) cuda = nullptr; ///< null: none
 };
 
 struct State {
@@ -84,6 +86,26 @@ void runKernel(std::size_t slot, const KernelContext& ctx) {
     if (op.cpu(&call, inputs.data(), outputs.data()) != 0 || call.hasFailed())
         throw Error(ErrorCode::failed, call.sentence());
     for (const auto& [tensor, view] : scattered) copyElements(tensor.view(), *view);
+}
+
+/// The tensors are ready for the plug-in: see OutsideCudaKernel.
+void runCudaKernel(std::size_t slot, const KernelContext& ctx, void* stream) {
+    const Slot& one = state().slots[slot];
+    const auto toTensors = [](std::span<const TensorView> views) {
+        std::vector<twb_tensor> out;
+        for (const TensorView& view : views) {
+            const TensorType type{view.dtype, view.shape};
+            out.push_back({toPlugin(view.data ? &type : nullptr), view.data});
+        }
+        return out;
+    };
+    const std::vector<twb_tensor> inputs = toTensors(ctx.inputs);
+    const std::vector<twb_tensor> outputs = toTensors(ctx.outputs);
+    std::vector<twb_type> types;
+    for (const twb_tensor& input : inputs) types.push_back(input.type);
+    const PluginCall call(*one.op, ctx.attributes, std::move(types));
+    if (one.cuda(&call, inputs.data(), outputs.data(), stream) != 0 || call.hasFailed())
+        throw Error(ErrorCode::failed, call.sentence());
 }
 
 /// A pass through a plug-in's gradient(). Exceptions wait until the plug-in has returned.
@@ -178,6 +200,11 @@ template <std::size_t... N>
 constexpr std::array<void (*)(GradientContext&), sizeof...(N)> gradients(std::index_sequence<N...>) {
     return {+[](GradientContext& ctx) { runGradient(N, ctx); }...};
 }
+template <std::size_t... N>
+constexpr std::array<OutsideCudaKernel, sizeof...(N)> cudaKernels(std::index_sequence<N...>) {
+    return {+[](const KernelContext& ctx, void* stream) { runCudaKernel(N, ctx, stream); }...};
+}
+constexpr auto kCudaKernels = cudaKernels(std::make_index_sequence<kSlots>());
 constexpr auto kKernels = kernels(std::make_index_sequence<kSlots>());
 constexpr auto kGradients = gradients(std::make_index_sequence<kSlots>());
 
@@ -209,13 +236,13 @@ Cost cost(const twb_op& op, std::span<const TensorType> inputs, std::span<const 
     return result;
 }
 
-Op completed(const twb_op& op, const std::string& category) {
+Op completed(const twb_op& op, decltype(twb_op::cuda) cuda, const std::string& category) {
     State& all = state();
     if (all.used == kSlots)
         throw Error(ErrorCode::badFile, fmt::format("all plug-ins together have more than {} ops", kSlots));
     Op out = entryOf(op, category);
     const std::size_t slot = all.used++;
-    all.slots[slot].op = &op;
+    all.slots[slot] = {&op, cuda};
     out.infer = [&op](InferContext& ctx) { infer(op, ctx); };
     if (op.cost)
         out.cost = [&op](std::span<const TensorType> inputs, std::span<const TensorType> outputs,
@@ -305,7 +332,7 @@ std::vector<Op> loadPlugins(const std::vector<fs::path>& files,
             try {
                 for (std::uint32_t i = 0; i < library.table->op_count; ++i) {
                     const twb_op& op = library.op(i);
-                    ops.push_back(completed(op, plugin.name));
+                    ops.push_back(completed(op, library.cudaOf(i), plugin.name));
                     if (const auto owner = all.owners.find(op.name); owner != all.owners.end())
                         throw Error(ErrorCode::badFile, fmt::format("its op {} is already in the plug-in {}",
                                                                     op.name, owner->second));
@@ -320,6 +347,8 @@ std::vector<Op> loadPlugins(const std::vector<fs::path>& files,
                 throw;
             }
             for (const std::string& name : plugin.ops) all.owners[name] = plugin.name;
+            for (std::size_t slot = before; slot < all.used; ++slot)
+                if (all.slots[slot].cuda) addCudaKernel(all.slots[slot].op->name, kCudaKernels[slot]);
             std::move(ops.begin(), ops.end(), std::back_inserter(out));
             const std::lock_guard lock(all.mutex);
             all.loaded.push_back(std::move(plugin));

@@ -1,4 +1,5 @@
 #include "backends/cuda/kernels/families.h"
+#include "backends/cuda/kernels/outside.h"
 
 namespace twb::cuda {
 namespace {
@@ -57,7 +58,7 @@ const KernelMap& table() {
 
 const Kernel* findKernel(std::string_view op) {
     const auto found = table().find(op);
-    return found == table().end() ? nullptr : &found->second;
+    return found == table().end() ? findOutsideKernel(op) : &found->second;
 }
 
 std::vector<std::string_view> kernelNames() {
