@@ -1,6 +1,7 @@
 #include "app/completion.h"
 
 #include "app/option_facts.h"
+#include "backends/world.h"
 #include "core/error.h"
 #include "formats/project.h"
 #include "ops/op_table.h"
@@ -13,9 +14,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -204,6 +207,32 @@ void addDeviceMap(Collector& out, const std::optional<Graph>& graph, const std::
         out.addFiles({".json"}, equals + 1 + kSimulated.size());
 }
 
+/// "simulated:4:nvlink"
+void addWorlds(Collector& out, const std::string& text) {
+    constexpr std::string_view kSimulated = "simulated:";
+    const auto colon = text.find(':', kSimulated.size());
+    if (!text.starts_with(kSimulated) || colon == std::string::npos)
+        for (const int ranks : {2, 4, 8, 16}) out.add(fmt::format("{}{}:", kSimulated, ranks));
+    else
+        for (const LinkProfile& link : linkProfiles())
+            out.add(text.substr(0, colon + 1) + link.id, link.name);
+}
+
+/// "ssh:HOST", for the hosts of the user's configuration of ssh.
+void addHosts(Collector& out) {
+    const char* home = std::getenv("HOME");
+    std::ifstream config(fmt::format("{}/.ssh/config", home ? home : ""));
+    for (std::string line; std::getline(config, line);) {
+        std::istringstream words(line);
+        std::string word;
+        words >> word;
+        if (word != "Host") continue;
+        while (words >> word)
+            if (word.find_first_of("*?!") == std::string::npos) out.add("ssh:" + word);
+    }
+    out.add("ssh:");
+}
+
 void addNodes(Collector& out, const std::optional<Graph>& graph, const std::string& start,
               std::string_view end) {
     if (!graph) return;
@@ -229,6 +258,10 @@ void addValuesOf(Collector& out, const CLI::Option& option, const Line& line) {
         addNodes(out, graphOf(line), comma == std::string::npos ? "" : text.substr(0, comma + 1), "");
     } else if (name == "DEVICE=WHAT") {
         addDeviceMap(out, graphOf(line), text);
+    } else if (name == "WORLD") {
+        addWorlds(out, text);
+    } else if (name.starts_with("ssh:HOST")) {
+        addHosts(out);
     } else if (name == "DEVICE") {
         for (const std::string& device : devicesOf(std::nullopt)) out.add(device);
     } else if (name == "PROFILE") {

@@ -1,5 +1,6 @@
 #include "app/option_facts.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 
@@ -38,7 +39,7 @@ std::vector<const CLI::Option*> positionalsOf(const CLI::App& command) {
     return command.get_options([](const CLI::Option* option) { return option->get_positional(); });
 }
 
-bool takesValue(const CLI::Option& option) { return option.get_type_size() != 0; }
+bool takesValue(const CLI::Option& option) { return option.get_expected_max() != 0; }
 
 bool isRepeatable(const CLI::Option& option) {
     return option.get_expected_max() > 1 ||
@@ -46,8 +47,14 @@ bool isRepeatable(const CLI::Option& option) {
 }
 
 std::string valueName(const CLI::Option& option) {
+    // CLI11 appends what its checks accept: "N:INT in [1 - 1024]", "DTYPE:{f16,bf16}", "N:POSITIVE". The
+    // name itself may contain a colon: "ssh:HOST".
     const std::string type = option.get_type_name();
-    return type.substr(0, type.find(':'));
+    std::size_t end = type.size();
+    for (const std::string_view check :
+         {":{", ":INT in [", ":UINT in [", ":FLOAT in [", ":POSITIVE", ":NONNEGATIVE", ":NUMBER"})
+        end = std::min(end, type.find(check));
+    return type.substr(0, end);
 }
 
 std::vector<std::string> choicesOf(const CLI::Option& option) {

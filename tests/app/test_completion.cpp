@@ -69,6 +69,7 @@ class TestCompletion : public QObject {
     }
 
     Program m_twb;
+    QTemporaryDir m_home;
 
 private Q_SLOTS:
     void initTestCase() {
@@ -79,6 +80,13 @@ private Q_SLOTS:
         m_twb.save("spaced.twb", spaced);
         m_twb.write("w.npy", "");
         m_twb.write("notes.txt", "");
+        // Beside the folder of the files, which shells complete.
+        QDir(m_home.path()).mkdir(".ssh");
+        QFile config(m_home.filePath(".ssh/config"));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        config.write("Host *.example\n  User me\nHost bigger bigbox !small\n  Port 2222\n");
+        config.close();
+        qputenv("HOME", m_home.path().toUtf8());
     }
 
     void everyOptionOfTheHelpIsInThePageAndTheCompletion_data() {
@@ -128,6 +136,21 @@ private Q_SLOTS:
         };
         QCOMPARE(sorted(named - options - ofOthers), QString());
         QCOMPARE(sorted(options - named - internal), QString());
+    }
+
+    /// A flag has none, and a name may contain a colon.
+    void pagesNameTheValuesOfOptions() {
+        const auto line = [&](const char* page, const char* option) {
+            const QString text = m_twb.run({"man", page}).out.replace("\\-", "-");
+            const auto at = text.indexOf("\\fB" + QString(option) + "\\fR");
+            return text.mid(at, text.indexOf('\n', at) - at);
+        };
+        QCOMPARE(line("run", "--quiet"), "\\fB--quiet\\fR");
+        QCOMPARE(line("run", "--on"), "\\fB--on\\fR \\fIssh:HOST[:PATH]\\fR");
+        QCOMPARE(line("run", "--ranks"), "\\fB--ranks\\fR \\fIN\\fR");
+        QCOMPARE(line("capture", "--steps"), "\\fB--steps\\fR \\fIA:B\\fR");
+        QCOMPARE(line("train", "--patience"), "\\fB--patience\\fR \\fIN\\fR");
+        QCOMPARE(line("quantize", "--to"), "\\fB--to\\fR \\fIDTYPE\\fR");
     }
 
     void theMainPageListsCommandsAndExitCodes() {
@@ -188,6 +211,13 @@ private Q_SLOTS:
         row({"twb", "export", "g.twb", "--to", "p"}, {"pytorch"});
         row({"twb", "ops", "Gem"}, {"Gemm"});
         row({"twb", "calibrate", "--base", "l"}, {"l4"});
+        row({"twb", "run", "--quiet", "g.twb", "--output", "sc"}, {"scaled="}); // a flag has no value
+        row({"twb", "run", "g.twb", "--world", "simulated:1"}, {"simulated:16:"});
+        row({"twb", "train", "g.twb", "--world", "simulated:4:n"}, {"simulated:4:nvlink"});
+        row({"twb", "run", "g.twb", "--on", "ssh:big"}, {"ssh:bigger", "ssh:bigbox"});
+        row({"twb", "calibrate", "--on", "s"}, {"ssh:bigger", "ssh:bigbox", "ssh:"});
+        row({"twb", "train", "g.twb", "--early-stop", "v"}, {"validation-loss"});
+        row({"twb", "quantize", "--to", "b"}, {"bf16"});
         row({"twb", "run", "missing.twb", "--set", ""}, {});
         row({"twb", "nonsense", "--"}, {});
         row({"twb", "capture", "train.py", "--gp"}, {}); // an option of the script
