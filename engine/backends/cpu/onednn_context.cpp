@@ -32,6 +32,28 @@ BufferPtr room(const memory::desc& desc) {
     return bytes == 0 ? nullptr : hostAllocator().allocate(bytes, MemoryKind::pageable);
 }
 
+memory::desc anyLayout(const memory::desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+    return {desc.get_dims(), desc.get_data_type(), memory::format_tag::any};
+#else
+    return {desc.dims(), desc.data_type(), memory::format_tag::any};
+#endif
+}
+
+dnnl::primitive_attr ownScratch() {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return attributes;
+}
+
+void appendActivation(dnnl::post_ops& ops, dnnl::algorithm kind, float alpha, float beta) {
+#if DNNL_VERSION_MAJOR >= 3
+    ops.append_eltwise(kind, alpha, beta);
+#else
+    ops.append_eltwise(1, kind, alpha, beta);
+#endif
+}
+
 bool isReference(std::string_view implementation) {
     return implementation.starts_with("ref") || implementation.find("_ref") != std::string_view::npos;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <dnnl.hpp>
+#include <dnnl_version.h>
 #include <list>
 #include <map>
 #include <memory>
@@ -31,6 +32,37 @@ bool isServed(DType dtype);
 
 /// Allocates memory for `desc` from the process's caching allocator; null if its size is 0.
 BufferPtr room(const memory::desc& desc);
+
+/// The same tensor in any layout that a primitive prefers.
+memory::desc anyLayout(const memory::desc& desc);
+
+/// Primitives with memory of the caller for scratch.
+dnnl::primitive_attr ownScratch();
+
+// oneDNN 2 (Debian 12) and 3 (Ubuntu 24.04) describe a primitive in different ways.
+
+/// `parts`: those of oneDNN's constructor without engine and attributes. Throws dnnl::error.
+template <class Primitive, class... Parts>
+typename Primitive::primitive_desc describe(const dnnl::primitive_attr& attributes, const Parts&... parts) {
+#if DNNL_VERSION_MAJOR >= 3
+    return typename Primitive::primitive_desc(engine(), parts..., attributes);
+#else
+    return typename Primitive::primitive_desc(typename Primitive::desc(parts...), attributes, engine());
+#endif
+}
+/// Of a primitive that computes a gradient.
+template <class Backward, class Forward, class... Parts>
+typename Backward::primitive_desc
+describeBackward(const Forward& forward, const dnnl::primitive_attr& attributes, const Parts&... parts) {
+#if DNNL_VERSION_MAJOR >= 3
+    return typename Backward::primitive_desc(engine(), parts..., forward, attributes);
+#else
+    return
+        typename Backward::primitive_desc(typename Backward::desc(parts...), attributes, engine(), forward);
+#endif
+}
+/// An activation after the product.
+void appendActivation(dnnl::post_ops& ops, dnnl::algorithm kind, float alpha, float beta);
 
 /// Whether an implementation is a reference loop. The kernels of this project are faster.
 bool isReference(std::string_view implementation);
@@ -114,10 +146,7 @@ private:
 /// `arguments` as for Ready.
 template <class Primitive, class... Parts>
 std::shared_ptr<const Ready> ready(std::map<int, memory::desc> arguments, const Parts&... parts) try {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const typename Primitive::desc desc(dnnl::prop_kind::forward_inference, parts...);
-    const typename Primitive::primitive_desc described(desc, attributes, engine());
+    const auto described = describe<Primitive>(ownScratch(), dnnl::prop_kind::forward_inference, parts...);
     if (isReference(described.impl_info_str())) return nullptr;
     return std::make_shared<const Ready>(Primitive(described), std::move(arguments),
                                          described.scratchpad_desc());

@@ -12,6 +12,7 @@
 #include <functional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace twb::onednn {
 namespace {
@@ -66,11 +67,6 @@ struct Prepared {
     } catch (const dnnl::error&) {
         exists = false;
     }
-    static dnnl::primitive_attr ownScratch() {
-        dnnl::primitive_attr attributes;
-        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-        return attributes;
-    }
 };
 
 /// w of convolution.h. oneDNN expects the channels of the result first; for the transpose these are the inner
@@ -88,10 +84,6 @@ memory::desc weights(const Convolution& s, memory::data_type type, bool transpos
         strides.erase(strides.begin());
     }
     return {dims, type, strides};
-}
-
-memory::desc anyLayout(const memory::desc& desc) {
-    return {desc.dims(), desc.data_type(), memory::format_tag::any};
 }
 
 /// Whether blocked layouts, which require copies of the tensors, save more time than the copies cost. With
@@ -152,7 +144,7 @@ dnnl::post_ops opsOf(const ProductEnding& ending, bool adds) {
     }();
     dnnl::post_ops out;
     if (adds) out.append_sum(1);
-    if (kind != algorithm::undef) out.append_eltwise(1, kind, ending.alpha, ending.beta);
+    if (kind != algorithm::undef) appendActivation(out, kind, ending.alpha, ending.beta);
     return out;
 }
 
@@ -190,30 +182,23 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     made->w = weights(s, type, transposed);
     if (hasBias) made->bias = {{transposed ? inner : outer}, type, memory::format_tag::a};
     const Slide slide = slideOf(s.window);
-    dnnl::primitive_attr attributes = Prepared::ownScratch();
+    dnnl::primitive_attr attributes = ownScratch();
     made->adds = wanted.adds;
     attributes.set_post_ops(opsOf(wanted.ending, wanted.adds));
     const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y,
                           dnnl::algorithm kind = dnnl::algorithm::convolution_direct) {
-        using Inference = dnnl::prop_kind;
         try {
-            if (transposed) {
-                using P = dnnl::deconvolution_forward;
-                kind = dnnl::algorithm::deconvolution_direct;
-                const P::desc desc =
-                    hasBias ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y, slide.strides,
-                                      slide.dilations, slide.padBegin, slide.padEnd)
-                            : P::desc(Inference::forward_inference, kind, x, w, y, slide.strides,
-                                      slide.dilations, slide.padBegin, slide.padEnd);
-                return made->keep<P>({desc, attributes, engine()});
-            }
-            using P = dnnl::convolution_forward;
-            const P::desc desc = hasBias
-                                     ? P::desc(Inference::forward_inference, kind, x, w, made->bias, y,
-                                               slide.strides, slide.dilations, slide.padBegin, slide.padEnd)
-                                     : P::desc(Inference::forward_inference, kind, x, w, y, slide.strides,
-                                               slide.dilations, slide.padBegin, slide.padEnd);
-            return made->keep<P>({desc, attributes, engine()});
+            const auto keep = [&]<class P>(std::in_place_type_t<P>, dnnl::algorithm how) {
+                const auto use = dnnl::prop_kind::forward_inference;
+                return made->keep<P>(hasBias ? describe<P>(attributes, use, how, x, w, made->bias, y,
+                                                           slide.strides, slide.dilations, slide.padBegin,
+                                                           slide.padEnd)
+                                             : describe<P>(attributes, use, how, x, w, y, slide.strides,
+                                                           slide.dilations, slide.padBegin, slide.padEnd));
+            };
+            return transposed ? keep(std::in_place_type<dnnl::deconvolution_forward>,
+                                     dnnl::algorithm::deconvolution_direct)
+                              : keep(std::in_place_type<dnnl::convolution_forward>, kind);
         } catch (const dnnl::error&) {
             return false;
         }
@@ -256,11 +241,13 @@ std::shared_ptr<const Prepared> prepare(const WeightedProduct& s) try {
     const auto use = dnnl::prop_kind::forward_inference;
     const auto kind = dnnl::algorithm::convolution_direct;
     const memory::desc w = anyLayout(made->w);
-    const P::desc desc = s.hasBias ? P::desc(use, kind, made->x, w, made->bias, made->y, {1}, {0}, {0})
-                                   : P::desc(use, kind, made->x, w, made->y, {1}, {0}, {0});
-    dnnl::primitive_attr attributes = Prepared::ownScratch();
+    const memory::dims one{1};
+    const memory::dims none{0};
+    dnnl::primitive_attr attributes = ownScratch();
     attributes.set_post_ops(opsOf(s.ending, false));
-    made->exists = made->keep<P>({desc, attributes, engine()});
+    made->exists = made->keep<P>(
+        s.hasBias ? describe<P>(attributes, use, kind, made->x, w, made->bias, made->y, one, none, none)
+                  : describe<P>(attributes, use, kind, made->x, w, made->y, one, none, none));
     if (made->exists) made->connect();
     return made;
 } catch (const dnnl::error&) {

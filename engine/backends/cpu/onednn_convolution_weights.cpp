@@ -15,7 +15,7 @@ struct Operand {
     dnnl::reorder reorder{}; ///< between these; empty if they are equal
 
     explicit Operand(const memory::desc& desc) : given(desc) {}
-    memory::desc anyLayout() const { return {given.dims(), given.data_type(), memory::format_tag::any}; }
+    memory::desc anyLayout() const { return onednn::anyLayout(given); }
 };
 
 /// The gradient of the weights of a convolution. Safe to run from several threads at a time.
@@ -27,18 +27,16 @@ public:
           m_dw(givenWeights(s)) {
         const Slide slide = slideOf(s.window);
         const auto kind = dnnl::algorithm::convolution_direct;
-        dnnl::primitive_attr attributes;
-        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-        using Forward = dnnl::convolution_forward;
-        const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, kind, m_x.anyLayout(),
-                                               m_dw.anyLayout(), m_dy.anyLayout(), slide.strides,
-                                               slide.dilations, slide.padBegin, slide.padEnd},
-                                              engine());
+        const dnnl::primitive_attr attributes = ownScratch();
+        const memory::desc x = m_x.anyLayout();
+        const memory::desc dw = m_dw.anyLayout();
+        const memory::desc dy = m_dy.anyLayout();
         using Backward = dnnl::convolution_backward_weights;
-        const Backward::primitive_desc described({kind, m_x.anyLayout(), m_dw.anyLayout(), m_dy.anyLayout(),
-                                                  slide.strides, slide.dilations, slide.padBegin,
-                                                  slide.padEnd},
-                                                 attributes, engine(), forward);
+        const auto forward = describe<dnnl::convolution_forward>(
+            dnnl::primitive_attr(), dnnl::prop_kind::forward_training, kind, x, dw, dy, slide.strides,
+            slide.dilations, slide.padBegin, slide.padEnd);
+        const auto described = describeBackward<Backward>(forward, attributes, kind, x, dw, dy, slide.strides,
+                                                          slide.dilations, slide.padBegin, slide.padEnd);
         m_isFast = !isReference(described.impl_info_str());
         if (!m_isFast) return;
         m_primitive = Backward(described);

@@ -25,10 +25,6 @@ memory::data_type lowType(DType dtype) {
     }
 }
 
-memory::desc anyLayout(const memory::desc& desc) {
-    return {desc.dims(), desc.data_type(), memory::format_tag::any};
-}
-
 /// A primitive with constant weights, and the reorders between the given layouts and its own.
 class Packed final : public LowPrecisionKernel {
 public:
@@ -122,31 +118,42 @@ private:
     std::vector<std::int32_t> m_shift; ///< by column
 };
 
+/// Whether oneDNN uses these instructions: its sets are bits, and each contains those of its predecessors.
+bool hasInstructions(dnnl::cpu_isa wanted) {
+    const auto bits = static_cast<unsigned>(wanted);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
+#if DNNL_VERSION_MAJOR < 3
 memory::desc weightsOf(const Convolution& s) {
     memory::dims dims{s.groups, s.outChannels, s.inChannels};
     for (const WindowAxis& axis : s.window.axes) dims.push_back(axis.kernel);
     if (s.groups == 1) dims.erase(dims.begin());
     return {dims, memory::data_type::s8, denseStrides(Shape(dims))};
 }
+#endif
 
 } // namespace
 
 bool hasBFloat16Products() {
-    static const bool has = [] {
-        const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-        return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
-    }();
+    static const bool has = hasInstructions(dnnl::cpu_isa::avx512_core_bf16);
     return has;
 }
 
 bool hasByteProducts() {
-    static const bool has = [] {
-        const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-        return isa == dnnl::cpu_isa::avx2_vnni || isa == dnnl::cpu_isa::avx512_core_vnni;
-    }();
-    return has || hasBFloat16Products();
+    static const bool has =
+        hasInstructions(dnnl::cpu_isa::avx2_vnni) || hasInstructions(dnnl::cpu_isa::avx512_core_vnni);
+    return has;
 }
 
+#if DNNL_VERSION_MAJOR >= 3
+/// oneDNN 3 scales the sums before it adds the bias, which rounds otherwise than ONNX; it has no primitive
+/// with the bias in the sums.
+std::unique_ptr<LowPrecisionKernel> makeKernel(const ByteConvolution&, const std::int8_t*,
+                                               const std::int32_t*) {
+    return nullptr;
+}
+#else
 std::unique_ptr<LowPrecisionKernel> makeKernel(const ByteConvolution& c, const std::int8_t* w,
                                                const std::int32_t* bias) try {
     const Convolution& s = c.sizes;
@@ -162,14 +169,13 @@ std::unique_ptr<LowPrecisionKernel> makeKernel(const ByteConvolution& c, const s
     const memory::desc b =
         bias ? memory::desc({channels}, memory::data_type::s32, memory::format_tag::a) : memory::desc();
     const Slide slide = slideOf(s.window);
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::primitive_attr attributes = ownScratch();
     attributes.set_output_scales(c.scales.size() > 1 ? 1 << 1 : 0, c.scales);
     if (c.xZero != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {c.xZero});
     if (c.yZero != 0) {
         // oneDNN rounds after it adds the zero point, which would move halves to the other even number.
         dnnl::post_ops rounding;
-        rounding.append_eltwise(1, dnnl::algorithm::eltwise_round, 0, 0);
+        appendActivation(rounding, dnnl::algorithm::eltwise_round, 0, 0);
         attributes.set_post_ops(rounding);
         attributes.set_zero_points(DNNL_ARG_DST, 0, {c.yZero});
     }
@@ -177,17 +183,17 @@ std::unique_ptr<LowPrecisionKernel> makeKernel(const ByteConvolution& c, const s
     const auto use = dnnl::prop_kind::forward_inference;
     const auto kind = dnnl::algorithm::convolution_direct;
     // Primitives for bytes work on channels-last tensors.
-    const P::desc desc = bias ? P::desc(use, kind, x(true), anyLayout(weights), b, y(true), slide.strides,
-                                        slide.dilations, slide.padBegin, slide.padEnd)
-                              : P::desc(use, kind, x(true), anyLayout(weights), y(true), slide.strides,
-                                        slide.dilations, slide.padBegin, slide.padEnd);
-    const P::primitive_desc described(desc, attributes, engine());
+    const auto described = bias ? describe<P>(attributes, use, kind, x(true), anyLayout(weights), b, y(true),
+                                              slide.strides, slide.dilations, slide.padBegin, slide.padEnd)
+                                : describe<P>(attributes, use, kind, x(true), anyLayout(weights), y(true),
+                                              slide.strides, slide.dilations, slide.padBegin, slide.padEnd);
     if (isReference(described.impl_info_str())) return nullptr;
     return std::make_unique<Packed>(std::in_place_type<P>, described, x(c.xChannelsLast), y(c.yChannelsLast),
                                     weights, w, b, bias);
 } catch (const dnnl::error&) {
     return nullptr;
 }
+#endif
 
 std::unique_ptr<LowPrecisionKernel> makeKernel(const ConstantProduct& p, const void* w,
                                                const float* bias) try {
@@ -201,13 +207,12 @@ std::unique_ptr<LowPrecisionKernel> makeKernel(const ConstantProduct& p, const v
                                memory::dims{p.rowStride, p.columnStride});
     const memory::desc y({p.rows, p.columns}, lowType(isBFloat16 ? DType::bf16 : DType::i32),
                          memory::format_tag::ab);
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::primitive_attr attributes = ownScratch();
     using P = dnnl::matmul;
     const memory::desc b =
         bias ? memory::desc({1, p.columns}, memory::data_type::f32, memory::format_tag::ab) : memory::desc();
-    const P::desc desc = bias ? P::desc(x, anyLayout(weights), b, y) : P::desc(x, anyLayout(weights), y);
-    const P::primitive_desc described(desc, attributes, engine());
+    const auto described = bias ? describe<P>(attributes, x, anyLayout(weights), b, y)
+                                : describe<P>(attributes, x, anyLayout(weights), y);
     if (isReference(described.impl_info_str())) return nullptr;
     auto product = std::make_unique<Packed>(std::in_place_type<P>, described, x, y, weights, w, b, bias);
     if (p.xZero == 0) return product;

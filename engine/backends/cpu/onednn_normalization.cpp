@@ -9,6 +9,17 @@ namespace {
 
 memory::desc vectorOf(std::int64_t count) { return {{count}, memory::data_type::f32, memory::format_tag::a}; }
 
+/// The primitive of an op whose result is like its input. oneDNN 3 wants the result described, too.
+template <class P, class... Parts>
+std::shared_ptr<const Ready> alike(const std::map<int, memory::desc>& arguments, const memory::desc& tensor,
+                                   const Parts&... parts) {
+#if DNNL_VERSION_MAJOR >= 3
+    return ready<P>(arguments, tensor, tensor, parts...);
+#else
+    return ready<P>(arguments, tensor, parts...);
+#endif
+}
+
 Key keyOf(DType dtype, double epsilon) {
     return {static_cast<std::int64_t>(dtype), std::bit_cast<std::int64_t>(epsilon)};
 }
@@ -30,7 +41,7 @@ bool normalizeChannels(const TensorView& x, const ChannelFactors& factors, doubl
         const memory::desc tensor =
             planes(sizes[0], sizes[1], {sizes.begin() + 2, sizes.end()}, typeOf(y.dtype), true);
         const memory::desc channel = vectorOf(sizes[1]);
-        return ready<P>({{DNNL_ARG_SRC, tensor},
+        return alike<P>({{DNNL_ARG_SRC, tensor},
                          {DNNL_ARG_DST, tensor},
                          {DNNL_ARG_MEAN, channel},
                          {DNNL_ARG_VARIANCE, channel},
@@ -60,7 +71,7 @@ bool normalizeRows(DType dtype, std::int64_t rows, std::int64_t length, const vo
         using P = dnnl::layer_normalization_forward;
         const memory::desc tensor{{rows, length}, typeOf(dtype), memory::format_tag::ab};
         const auto flags = bias ? Flags::use_scale | Flags::use_shift : Flags::use_scale;
-        return ready<P>({{DNNL_ARG_SRC, tensor},
+        return alike<P>({{DNNL_ARG_SRC, tensor},
                          {DNNL_ARG_DST, tensor},
                          {DNNL_ARG_SCALE, vectorOf(length)},
                          {DNNL_ARG_SHIFT, vectorOf(length)}},
@@ -85,10 +96,16 @@ bool normalizeAcrossChannels(const LocalResponse& response, const TensorView& x,
         using P = dnnl::lrn_forward;
         const std::int64_t plane = x.elementCount() / (x.shape[0] * x.shape[1]);
         const memory::desc tensor = planes(x.shape[0], x.shape[1], {plane, 1}, typeOf(y.dtype), false);
-        return ready<P>({{DNNL_ARG_SRC, tensor}, {DNNL_ARG_DST, tensor}},
-                        dnnl::algorithm::lrn_across_channels, tensor, response.size,
-                        static_cast<float>(response.alpha), static_cast<float>(response.beta),
-                        static_cast<float>(response.bias));
+        const std::map<int, memory::desc> arguments{{DNNL_ARG_SRC, tensor}, {DNNL_ARG_DST, tensor}};
+        const auto kind = dnnl::algorithm::lrn_across_channels;
+        const auto alpha = static_cast<float>(response.alpha);
+        const auto beta = static_cast<float>(response.beta);
+        const auto bias = static_cast<float>(response.bias);
+#if DNNL_VERSION_MAJOR >= 3
+        return ready<P>(arguments, kind, tensor, tensor, response.size, alpha, beta, bias);
+#else
+        return ready<P>(arguments, kind, tensor, response.size, alpha, beta, bias);
+#endif
     });
     if (!primitive) return false;
     primitive->run({{DNNL_ARG_SRC, x.data}, {DNNL_ARG_DST, y.data}});

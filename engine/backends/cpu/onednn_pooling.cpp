@@ -54,9 +54,16 @@ std::shared_ptr<const Ready> make(Pooling kind, const Window& window, const memo
     memory::dims behind;
     for (const WindowAxis& axis : window.axes) behind.push_back(readBehind(axis));
     using P = dnnl::pooling_forward;
-    return ready<P>({{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}}, algorithm, x, y,
-                    dimsOf(window, &WindowAxis::stride), dimsOf(window, &WindowAxis::kernel),
-                    dimsOf(window, &WindowAxis::padBegin), behind);
+    const std::map<int, memory::desc> arguments{{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}};
+    const memory::dims strides = dimsOf(window, &WindowAxis::stride);
+    const memory::dims kernel = dimsOf(window, &WindowAxis::kernel);
+    const memory::dims before = dimsOf(window, &WindowAxis::padBegin);
+#if DNNL_VERSION_MAJOR >= 3
+    const memory::dims dilations(window.axes.size(), 0);
+    return ready<P>(arguments, algorithm, x, y, strides, kernel, dilations, before, behind);
+#else
+    return ready<P>(arguments, algorithm, x, y, strides, kernel, before, behind);
+#endif
 }
 
 } // namespace

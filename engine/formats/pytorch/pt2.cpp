@@ -235,8 +235,9 @@ std::int64_t Import::integer(const json& value) {
 
 Argument Import::argument(const json& value) {
     if (value.size() != 1) return std::monostate{};
-    const std::string kind = value.begin().key();
-    const json& of = value.begin().value();
+    const auto only = value.begin();
+    const std::string& kind = only.key();
+    const json& of = only.value();
     const auto id = [&](const json& tensor) { return valueOf(tensor.at("name").get<std::string>()); };
     const auto integers = [&] {
         std::vector<std::int64_t> out;
