@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages of resources/package.sh in a fresh system without build tools, uses them and removes them:
 #   bash tests/packages.sh PACKAGES [SUITE MIRROR]      default: bookworm from deb.debian.org
+#   bash tests/packages.sh PACKAGES noble http://archive.ubuntu.com/ubuntu      Ubuntu 24.04
 # Needs root and debootstrap. With lintian installed, it also checks the packages.
 set -euo pipefail
 
@@ -16,7 +17,10 @@ if command -v lintian >/dev/null; then
 fi
 
 chmod 755 "$root"
-debootstrap --variant=minbase "$suite" "$root" "$mirror" >/dev/null || fail "debootstrap failed"
+# An older debootstrap has no script of a newer Ubuntu, whose systems all begin alike.
+script=()
+[[ -e /usr/share/debootstrap/scripts/$suite ]] || script=(/usr/share/debootstrap/scripts/gutsy)
+debootstrap --variant=minbase "$suite" "$root" "$mirror" "${script[@]}" >/dev/null || fail "debootstrap failed"
 case "$mirror" in *ubuntu*) sed -i 's/ main$/ main universe/' "$root/etc/apt/sources.list" ;; esac
 mount -t proc proc "$root/proc"
 inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/root "$@"; }
@@ -36,6 +40,10 @@ inside twb check "$examples/digits.twb" >/dev/null || fail "twb check failed"
 inside twb devices | grep -q h200 || fail "twb does not find the device profiles"
 
 inside bash -c 'apt-get install -y -qq --no-install-recommends /packages/*.deb >/dev/null'
+if ls "$root"/packages/tensor-workbench-cuda_*.deb >/dev/null 2>&1; then
+    inside twb devices | grep -q "NVIDIA driver not found" || fail "twb does not say why it has no GPU"
+    inside twb run "$examples/digits.twb" --iterations 1 >/dev/null || fail "twb does not run beside the CUDA plugin"
+fi
 # Several ranks, by the launcher that the package recommends.
 for mpi in openmpi mpich; do
     ls "$root/packages/tensor-workbench-$mpi"_*.deb >/dev/null 2>&1 || continue

@@ -88,14 +88,20 @@ set(CPACK_DEBIAN_WINDOW_PACKAGE_DEPENDS
   "${package_cli} ${same}, qt6-qpa-plugins, fonts-inter, fonts-jetbrains-mono, hicolor-icon-theme")
 set(CPACK_DEBIAN_WINDOW_PACKAGE_RECOMMENDS "qt6-wayland, ${package_python}")
 
-# NVIDIA's libraries are in no repository of Debian. The plugin says what is missing.
+# NVIDIA's libraries come from NVIDIA's repository or from an archive without packages, so dpkg-shlibdeps finds the C and
+# C++ libraries only, and cuBLAS is recommended by its names there and in Debian. The driver's library, NVRTC, cuDNN and NCCL
+# are opened at run time. The plugin says what is missing; then GPUs are simulated.
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME ${package_cuda})
 set(CPACK_DEBIAN_CUDA_DESCRIPTION "With this plugin, twb and Tensor Workbench run graphs on NVIDIA GPUs instead
-of simulating them. It needs NVIDIA's driver and cuBLAS.")
+of simulating them. It needs NVIDIA's driver and cuBLAS. If NVRTC, cuDNN and
+NCCL are installed, it fuses pointwise ops, uses cuDNN's convolutions, and adds
+gradients of several GPUs.")
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "${package_cli} ${same}")
 if(TARGET twb_cuda)
-  set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS
-    "libcublas-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
+  set(major ${CUDAToolkit_VERSION_MAJOR})
+  set(version ${major}-${CUDAToolkit_VERSION_MINOR})
+  set(CPACK_DEBIAN_CUDA_PACKAGE_RECOMMENDS "libcublas-${version} | libcublas${major}, libcuda1")
+  set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS "cuda-nvrtc-${version} | libnvrtc${major}, libcudnn9-cuda-${major}, libnccl2")
 endif()
 set(CPACK_DEBIAN_CUDA_PACKAGE_SECTION contrib/science)
 
