@@ -227,7 +227,11 @@ void ModuleActions::tellOfVersions() {
                                      .arg(toQt(first.made.name))
                                      .arg(first.installed)
                                : tr("%1 modules were made from older versions of their ops.").arg(modules),
-                  {{tr("Update"), [this] { updateVersions(olderModules(m_document.graph())); }},
+                  {{tr("Update"),
+                    [this] {
+                        m_isTold = false;
+                        updateVersions(olderModules(m_document.graph()));
+                    }},
                    {tr("Close"), [this] { m_isTold = false; }}});
 }
 
