@@ -203,8 +203,10 @@ void MainWindow::buildPanels() {
     auto* ranks = new RanksPanel(m_runs);
     m_bottom->addPage(ranks, QStringLiteral("ranks"), tr("Ranks"), ranks->controls());
     m_bottom->setTabVisible(ranks, false); // shown with the first run on several ranks
-    connect(ranks, &RanksPanel::filled, this,
-            [this, ranks](bool some) { m_bottom->setTabVisible(ranks, some); });
+    connect(ranks, &RanksPanel::filled, this, [this, ranks](bool some) {
+        // The page stays when the next run starts, whose ranks are not known yet.
+        if (some || m_bottom->currentPage() != ranks) m_bottom->setTabVisible(ranks, some);
+    });
 
     m_middle = new QSplitter(Qt::Vertical);
     auto* graphView = new QWidget;

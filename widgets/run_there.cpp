@@ -230,7 +230,13 @@ void RunThere::finish() {
             m_runs.say(
                 tr("Run %1 has ended, but its files on %2 may not have been deleted: %3")
                     .arg(QString::number(m_runs.runNumber()), shared->host, messageOf(shared->error())));
-        return m_runs.endFollowing(*result, {}, shared->streamed().probes(), shared->streamed().ranks());
+        RunResult end = *result;
+        if (shared->end().isCancelled) { // a rank fails if another one was stopped before it
+            end.status = RunStatus::cancelled;
+            end.errors.clear();
+        }
+        return m_runs.endFollowing(std::move(end), {}, shared->streamed().probes(),
+                                   shared->streamed().ranks());
     }
     // There is no result: the reason is an error of the connection, or what the program there said.
     RunResult result;

@@ -40,7 +40,7 @@ private Q_SLOTS:
                    !ranks[1].node.empty();
         };
         QTRY_VERIFY2_WITH_TIMEOUT(isShown() || !job.isRunning(), "not shown", 120'000);
-        QVERIFY2(job.isRunning(), qPrintable(job.wait().err));
+        if (!job.isRunning()) QFAIL(qPrintable(job.wait().err));
         for (const LiveRank& rank : run.liveRanks())
             QVERIFY(rank.pace.iterationNs > 0 && rank.pace.iterations > 0 && rank.pace.waitNs >= 0);
         // A later line has later figures.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "placement/analysis.h"
+#include "profile/rank_report.h"
 #include "profile/trace.h"
 #include "runtime/plan.h"
 #include "support/ranks.h"

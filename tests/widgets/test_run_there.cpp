@@ -80,7 +80,7 @@ void showRanks(MainWindow& window) {
 }
 
 /// A column of the visible table of ranks.
-QStringList ranksShown(const MainWindow& window, RanksModel::Column column) {
+QStringList ranksShown(MainWindow& window, RanksModel::Column column) {
     const QAbstractItemModel& model = *find<QTableView>(window, "ranksTable")->model();
     QStringList out;
     for (int row = 0; row < model.rowCount(); ++row) out << model.index(row, column).data().toString();

@@ -188,7 +188,7 @@ RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
     m_table->setColumnWidth(RanksModel::StepColumn, 160);
     for (QLabel* label : {m_sentence, m_remark, m_empty}) {
         label->setWordWrap(true);
-        label->setContentsMargins(12, 6, 12, 6);
+        label->setContentsMargins(8, 6, 12, 6); // aligned with the cells of the table
     }
     m_empty->setAlignment(Qt::AlignTop | Qt::AlignLeft);
     auto* layout = new QVBoxLayout(this);
@@ -200,7 +200,8 @@ RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
     layout->addWidget(m_empty, 1);
     connect(m_copy, &QPushButton::clicked, this, &RanksPanel::copy);
     connect(&m_runs, &RunController::frame, this, [this] {
-        if (!m_isFilled || (isVisible() && m_budget.isDue())) refresh();
+        const bool isOther = m_runs.ranks().empty() == m_isFilled;
+        if (isOther || (isVisible() && m_budget.isDue())) refresh();
     });
     for (const auto signal :
          {&RunController::started, &RunController::finished, &RunController::stateChanged})
