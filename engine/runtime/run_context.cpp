@@ -1,12 +1,8 @@
 #include "runtime/run_context.h"
 
 #include "backends/cpu/host_stream.h"
-#include "backends/cpu/strided.h"
 #include "backends/world.h"
-#include "core/hash.h"
 #include "core/peak_gauge.h"
-#include "ops/collectives.h"
-#include "ops/kernel_inputs.h"
 #include "ops/opaque.h"
 #include "runtime/joined_devices.h"
 #include "runtime/stretches.h"
@@ -18,19 +14,6 @@
 
 namespace twb {
 namespace {
-
-/// The address in the views of empty tensors, which have no buffer. A null address means that an optional
-/// operand is absent.
-alignas(kAlignment) std::byte noElements{};
-
-/// The arguments of a pointwise kernel if its output is channels-last.
-void showChannelsLast(const Op& op, std::vector<TensorView>& inputs, std::vector<TensorView>& outputs) {
-    const Shape shape = outputs[0].shape;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-        if (inputs[i].data && !op.inputAt(static_cast<int>(i)).hostValue)
-            inputs[i] = channelsMovedLast(broadcastView(inputs[i], shape));
-    for (TensorView& output : outputs) output = channelsMovedLast(output);
-}
 
 /// Tells a world of several ranks what this rank does, while it exists.
 class ActivityShown {
@@ -138,212 +121,6 @@ void RunContext::allocate() {
                                         [&](std::uint32_t v) { return m_plan->usesSlot(v, i); }))
                     m_guard.fail(step.index, e.code(), e.what());
         }
-    }
-}
-
-/// Cache key. Runs with TF32, and those of other iterations, have their own entries.
-std::uint64_t RunContext::cacheKey(const Step& step) const {
-    if (!m_options.allowTf32 && m_options.firstIteration == 0) return step.signature;
-    ContentHash hash;
-    hash.add(step.signature).add(static_cast<std::uint64_t>(m_options.firstIteration));
-    return m_options.allowTf32 ? hash.add("TF32").value() : hash.value();
-}
-
-/// Takes over the results of earlier runs, and frees those that this run does not use, since it may need
-/// their memory.
-void RunContext::useCache() {
-    if (!m_cache) return;
-    const ResultCache earlier = std::exchange(*m_cache, {});
-    if (!m_options.cache || m_options.iterations != 1 || m_stops.isArmed()) return;
-    for (const Step& step : m_plan->steps) {
-        if (!step.signature) continue;
-        const auto known = earlier.find(cacheKey(step));
-        if (known == earlier.end() || known->second.size() != step.outputs.size()) continue;
-        const bool owned = std::all_of(step.outputs.begin(), step.outputs.end(),
-                                       [&](std::uint32_t v) { return m_plan->values[v].kept; });
-        if (!owned) continue;
-        m_cached[step.index] = true;
-        for (std::size_t i = 0; i < step.outputs.size(); ++i) {
-            m_buffers[m_plan->values[step.outputs[i]].slot] = known->second[i].buffer();
-            m_types[step.outputs[i]] = known->second[i].type();
-        }
-    }
-}
-
-/// Takes over the tensors of an earlier run, whose sources therefore do not run.
-void RunContext::takeState() {
-    for (const auto& [output, tensor] : m_options.state) {
-        const std::uint32_t v = m_plan->valueOf(output);
-        const bool fits = v != kNone && m_plan->producers[v] != kNone &&
-                          m_plan->steps[m_plan->producers[v]].setup && tensor && tensor.type() == m_types[v];
-        if (!fits)
-            throw Error(ErrorCode::invalidArgument,
-                        fmt::format("the state of output {} of node {} does not fit the plan", output.port,
-                                    value(output.node)));
-        m_buffers[m_plan->values[v].slot] = tensor.buffer();
-        for (std::uint32_t made = v; made != kNone;) { // a File on a GPU lane is read, and then copied
-            const Step& step = m_plan->steps[m_plan->producers[made]];
-            m_cached[step.index] = true;
-            made = step.inputs.empty() ? kNone : step.inputs[0];
-        }
-    }
-}
-
-RunContext::Operands RunContext::operandsOf(const Step& step, std::size_t lap) const {
-    const auto view = [&](std::uint32_t v) {
-        TensorView out;
-        if (v == kNone) return out;
-        const BufferPtr& buffer = m_buffers[m_plan->slotOf(v, lap)];
-        out.dtype = m_types[v].dtype;
-        out.shape = m_types[v].shape;
-        if (!m_types[v].isKnown()) return out; // of a step that failed, or of one that reads its result
-        if (buffer)
-            out.data = buffer->data();
-        else if (out.elementCount() == 0)
-            out.data = &noElements;
-        out.strides =
-            m_plan->values[v].channelsLast ? channelsLastStrides(out.shape) : denseStrides(out.shape);
-        return out;
-    };
-    Operands out;
-    for (std::uint32_t v : step.inputs) out.inputs.push_back(view(v));
-    for (std::uint32_t v : step.outputs) out.outputs.push_back(view(v));
-    if (step.op && step.op->channelsLast == ChannelsLast::pointwise &&
-        m_plan->values[step.outputs[0]].channelsLast)
-        showChannelsLast(*step.op, out.inputs, out.outputs);
-    return out;
-}
-
-/// Sets the launches of a step. All its types must be known.
-void RunContext::bind(std::uint32_t index) {
-    const Step& step = m_plan->steps[index];
-    StepSlot& slot = m_slots[index];
-    if (step.dynamic) slot.memory = {}; // for other shapes than those of the previous launch
-    const auto differs = [&](std::uint32_t v) { return v != kNone && m_plan->values[v].ahead; };
-    const bool isOne =
-        std::ranges::none_of(step.inputs, differs) && std::ranges::none_of(step.outputs, differs);
-    slot.operands.clear();
-    for (std::size_t lap = 0; lap < (isOne ? 1 : m_plan->inFlight); ++lap)
-        slot.operands.push_back(operandsOf(step, lap));
-    step.op ? bindOp(step, slot) : bindCopy(step, slot);
-    if (step.transfer == kNone) return;
-    if (slot.moved.empty()) slot.moved.resize(m_plan->inFlight);
-    const auto isKnown = [this](std::uint32_t v) { return v == kNone || m_types[v].isKnown(); };
-    const bool isReady = std::ranges::all_of(step.inputs, isKnown);
-    const std::uint64_t bytes = !isReady ? 0 : step.op ? bytesOfCollective(step) : slot.copy[0].bytes;
-    // Of a dynamic step, the previous iterations may have moved other sizes.
-    if (step.dynamic)
-        slot.moved[currentLap()] = bytes;
-    else
-        std::ranges::fill(slot.moved, bytes);
-}
-
-void RunContext::bindOp(const Step& step, StepSlot& slot) {
-    Launch launch;
-    const bool isOnHost = m_plan->streams[step.stream].device.isCpu();
-    slot.hostScalars.clear();
-    for (std::uint32_t i = 0; i < step.inputs.size(); ++i) {
-        const std::uint32_t v = step.inputs[i];
-        if (v == kNone) continue;
-        if (i < 64 && m_plan->isConstant(v)) slot.memory.constants |= std::uint64_t{1} << i;
-        if (!isOnHost && m_plan->values[v].device.isCpu() && !step.op->inputAt(static_cast<int>(i)).hostValue)
-            slot.hostScalars.push_back(i);
-    }
-    launch.hostScalars = slot.hostScalars;
-    launch.step = step.index;
-    launch.op = step.op->name.c_str();
-    launch.chain = step.chain.get();
-    launch.kernel = step.op->kernel;
-    launch.attributes = &step.attributes;
-    launch.files = m_plan->files.get();
-    launch.memory = &slot.memory;
-    launch.cost = step.cost;
-    launch.allowTf32 = m_options.allowTf32;
-    launch.world = &m_plan->devices.world();
-    launch.label = step.label.c_str();
-    slot.launch.assign(m_plan->inFlight, launch);
-    for (std::size_t lap = 0; lap < slot.launch.size(); ++lap) {
-        const Operands& operands = slot.operands[lap % slot.operands.size()];
-        slot.launch[lap].inputs = operands.inputs;
-        slot.launch[lap].outputs = operands.outputs;
-        slot.launch[lap].guard = m_guard.of(lap);
-        slot.launch[lap].timing = &m_timings[lap][step.index];
-    }
-}
-
-void RunContext::bindCopy(const Step& step, StepSlot& slot) {
-    const Transfer& transfer = m_plan->transfers[step.transfer];
-    Copy copy;
-    copy.step = step.index;
-    const TensorType& type = m_types[step.outputs[0]];
-    copy.bytes = type.isKnown() ? static_cast<std::size_t>(type.byteCount()) : 0;
-    copy.direction = m_plan->devices.route(transfer.source, transfer.target).direction;
-    copy.hostMemory = transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable;
-    slot.copy.assign(m_plan->inFlight, copy);
-    for (std::size_t lap = 0; lap < slot.copy.size(); ++lap) {
-        const Operands& operands = slot.operands[lap % slot.operands.size()];
-        slot.copy[lap].source = operands.inputs[0].data;
-        slot.copy[lap].target = operands.outputs[0].data;
-        slot.copy[lap].guard = m_guard.of(lap);
-        slot.copy[lap].timing = &m_timings[lap][step.index];
-    }
-}
-
-/// Determines a dynamic step's sizes, after reading the host values that they depend on, and its memory. An
-/// output of known size keeps its memory, since its consumers are bound to it.
-void RunContext::resolve(std::uint32_t index) {
-    const Step& step = m_plan->steps[index];
-    try {
-        std::vector<const TensorType*> types;
-        std::vector<Tensor> hostValues(step.inputs.size());
-        std::vector<const Tensor*> values(step.inputs.size(), nullptr);
-        for (std::size_t p = 0; p < step.inputs.size(); ++p) {
-            const std::uint32_t v = step.inputs[p];
-            types.push_back(v == kNone ? nullptr : &m_types[v]);
-            if (v != kNone && !m_types[v].isKnown())
-                throw Error(ErrorCode::failed, "its input was not computed");
-            if (v == kNone || !step.op) continue;
-            const PortSpec& spec = step.op->inputAt(static_cast<int>(p));
-            if (!spec.hostValue && !spec.shapesOutput) continue;
-            // The only place where the submission waits for results: sizes that the graph computes.
-            synchronizeAll();
-            if (!m_guard.mayRun(index, currentLap()))
-                return bind(index); // its producer failed: there is nothing to read
-            hostValues[p] = toHost(tensorOf(v), m_plan->devices);
-            values[p] = &hostValues[p];
-        }
-        std::vector<TensorType> outputs(step.outputs.size());
-        if (step.op) {
-            InferContext context(*step.op, step.attributes, types, values, m_plan->files.get(), outputs,
-                                 m_plan->devices.world().size());
-            step.op->infer(context);
-        } else {
-            outputs[0] = *types[0];
-        }
-        for (std::size_t i = 0; i < outputs.size(); ++i) {
-            const std::uint32_t v = step.outputs[i];
-            const PlanValue& value = m_plan->values[v];
-            const PlanSlot& slot = m_plan->slots[value.slot];
-            if (value.type.isKnown() && outputs[i] != value.type)
-                throw Error(ErrorCode::failed,
-                            fmt::format("output {} is {} in this run, but was planned as {}", i,
-                                        outputs[i].toString(), value.type.toString()));
-            m_types[v] = outputs[i];
-            if (value.absent || slot.bytes > 0) continue;
-            m_buffers[value.slot] =
-                m_plan->devices.memoryFor(slot.device, slot.memory)
-                    .allocate(static_cast<std::size_t>(outputs[i].byteCount()), slot.memory);
-        }
-        bind(index);
-        if (step.op) {
-            std::vector<TensorType> known;
-            for (const TensorType* t : types) known.push_back(t ? *t : TensorType{DType::f32, Shape{0}});
-            const Cost cost = costOf(*step.op, known, outputs, step.attributes);
-            for (Launch& launch : m_slots[index].launch) launch.cost = cost;
-        }
-    } catch (const std::exception&) {
-        if (m_guard.mayRun(index, currentLap())) m_guard.failed(index, std::current_exception());
-        bind(index);
     }
 }
 
@@ -493,29 +270,6 @@ void RunContext::finishIteration(std::int64_t iteration) {
     if (m_observer) m_observer->progress(m_run, m_completed, m_options.iterations);
 }
 
-StepState RunContext::stateOf(std::uint32_t step, std::size_t lap) const {
-    const StepState state = m_guard.state(step, lap);
-    if (state != StepState::done) return state;
-    const Step& s = m_plan->steps[step];
-    if (s.owner != kNone && !m_bodyRan[s.owner][s.body]) return StepState::skipped;
-    return m_cached[step] ? StepState::cached : state;
-}
-
-/// The steps that failed, as far as the devices know by now, and those that read results of these.
-void RunContext::collectFailures() {
-    for (const Device device : m_devices) m_plan->devices.at(device).collect({});
-    if (!m_guard.hasFailed()) return;
-    for (const Step& step : m_plan->steps)
-        if (!m_cached[step.index] && m_guard.state(step.index, currentLap()) == StepState::done)
-            m_guard.hasInputs(step.index);
-}
-
-std::uint64_t RunContext::bytesOfCollective(const Step& step) const {
-    std::vector<TensorType> inputs;
-    for (const std::uint32_t v : step.inputs) inputs.push_back(m_types[v]);
-    return collectiveLoad(*step.op, inputs, m_plan->devices.world().size()).bytes;
-}
-
 /// The other ranks must not wait for calls that this one will not make.
 void RunContext::leaveWorld(const RunResult& result) const {
     World& world = m_plan->devices.world();
@@ -541,82 +295,6 @@ RankActivity RunContext::activity() const {
             out.node = m_plan->steps[running[s]].label;
     }
     return out;
-}
-
-void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
-                         std::uint32_t owner, std::uint32_t body) {
-    auto& timings = m_timings[lap];
-    collectFailures();
-    m_records.clear();
-    const bool isLast = iteration + 1 == m_options.iterations;
-    const bool onVirtual = m_plan->virtualClock;
-    const auto& stopped = m_stoppedAt[lap];
-    // No step of a cancelled iteration is counted, so that all counts agree.
-    const bool isCut = owner == kNone && first == m_plan->setupSteps && m_guard.wasCut(lap);
-    for (std::uint32_t i = first; i < last; ++i) {
-        const Step& step = m_plan->steps[i];
-        if (step.owner != owner || step.body != body || (step.last && !isLast)) continue;
-        StepRecord record;
-        record.step = i;
-        record.iteration = static_cast<std::uint32_t>(iteration);
-        record.state = stateOf(i, lap);
-        if (isCut && record.state == StepState::done) record.state = StepState::cancelled;
-        if (record.state == StepState::done) {
-            const LaunchTiming& t = timings[i];
-            record.startNs = onVirtual ? t.virtualStart : t.start - m_startNs - stopped[i];
-            record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs - stopped[i];
-            m_clockEnd = std::max(m_clockEnd, record.endNs);
-            if (step.transfer != kNone) {
-                record.bytes = m_slots[i].moved[lap];
-                const std::uint32_t producer = m_plan->producers[step.inputs[0]];
-                // The wait of a copy is known only if this iteration made its tensor.
-                if (producer != kNone && !m_plan->steps[producer].setup && !m_cached[producer]) {
-                    const std::int64_t ready = onVirtual
-                                                   ? timings[producer].virtualEnd
-                                                   : timings[producer].end - m_startNs - stopped[producer];
-                    record.waitNs = std::max<std::int64_t>(0, record.startNs - ready);
-                }
-            }
-        }
-        m_records.push_back(record);
-    }
-    if (m_observer && !m_records.empty()) m_observer->steps(m_run, m_records);
-}
-
-Tensor RunContext::tensorOf(std::uint32_t value) const {
-    const BufferPtr& buffer = bufferOf(value);
-    if (buffer) return {buffer, m_types[value]};
-    if (m_types[value].isKnown() && m_types[value].byteCount() == 0)
-        return Tensor::onHost(m_types[value]); // an empty tensor has no memory
-    return {};
-}
-
-void RunContext::keepResults(RunResult& result) {
-    const auto isWhole = [&](std::uint32_t v) {
-        const std::uint32_t producer = m_plan->producers[v];
-        if (producer == kNone || !isReached(producer) || !m_types[v].isKnown()) return false;
-        const StepState state = stateOf(producer, currentLap());
-        return (state == StepState::done || state == StepState::cached) &&
-               (bufferOf(v) || m_types[v].byteCount() == 0);
-    };
-    for (const auto& [node, values] : m_plan->valuesOfNode)
-        for (std::size_t port = 0; port < values.size(); ++port)
-            if (m_plan->values[values[port]].kept && isWhole(values[port]))
-                result.tensors.emplace_back(PortRef{node, static_cast<std::int32_t>(port)},
-                                            tensorOf(values[port]));
-    std::sort(result.tensors.begin(), result.tensors.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (!m_cache || !m_options.cache) return;
-    ResultCache fresh;
-    for (const Step& step : m_plan->steps) {
-        if (!step.signature) continue;
-        const bool owned = std::all_of(step.outputs.begin(), step.outputs.end(),
-                                       [&](std::uint32_t v) { return m_plan->values[v].kept && isWhole(v); });
-        if (!owned) continue;
-        auto& tensors = fresh[cacheKey(step)];
-        for (std::uint32_t v : step.outputs) tensors.push_back(tensorOf(v));
-    }
-    *m_cache = std::move(fresh);
 }
 
 void RunContext::iterate() {

@@ -116,14 +116,6 @@ private:
     };
 
     void allocate();
-    std::uint64_t cacheKey(const Step& step) const;
-    void useCache();
-    void takeState();
-    void bind(std::uint32_t step);
-    Operands operandsOf(const Step& step, std::size_t lap) const;
-    void bindOp(const Step& step, StepSlot& slot);
-    void bindCopy(const Step& step, StepSlot& slot);
-    void resolve(std::uint32_t step);
     void submit(std::uint32_t step, std::size_t lap);
     void markSubmitted(std::uint32_t step, std::size_t lap) noexcept;
     void findStretches();
@@ -135,13 +127,27 @@ private:
     void finishIteration(std::int64_t iteration);
     void synchronizeAll();
     std::int64_t rest();
-    /// The steps of bodies of `owner` in that range, or, by default, the steps outside all bodies.
-    void collectFailures();
-    void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
-                 std::uint32_t owner = kNone, std::uint32_t body = 0);
     void refuseOpaque();
     void iterate();
     void drain() noexcept;
+    // In run_launches.cpp.
+    void bind(std::uint32_t step);
+    Operands operandsOf(const Step& step, std::size_t lap) const;
+    void bindOp(const Step& step, StepSlot& slot);
+    void bindCopy(const Step& step, StepSlot& slot);
+    void resolve(std::uint32_t step);
+    // In run_results.cpp.
+    std::uint64_t cacheKey(const Step& step) const;
+    void useCache();
+    void takeState();
+    void collectFailures();
+    /// The steps of bodies of `owner` in that range, or, by default, the steps outside all bodies.
+    void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
+                 std::uint32_t owner = kNone, std::uint32_t body = 0);
+    StepState stateOf(std::uint32_t step, std::size_t lap) const;
+    std::uint64_t bytesOfCollective(const Step& step) const;
+    Tensor tensorOf(std::uint32_t value) const;
+    void keepResults(RunResult& result);
     // In run_stops.cpp.
     void stopBefore(std::uint32_t step);
     void stopAfter(std::uint32_t step);
@@ -171,17 +177,13 @@ private:
                   const std::vector<TensorView>& inputs, const TensorView& out, const Attributes& given);
     std::int64_t hostInteger(std::uint32_t value, const Attributes& attributes, const char* attribute) const;
     bool isOfWorld(const PlanStream& stream) const;
-    std::uint64_t bytesOfCollective(const Step& step) const;
     void leaveWorld(const RunResult& result) const;
     RankActivity activity() const;
-    void keepResults(RunResult& result);
-    StepState stateOf(std::uint32_t step, std::size_t lap) const;
     std::size_t currentLap() const noexcept { return m_plan->lapOf(m_iteration); }
     /// The memory of a value in the current iteration.
     const BufferPtr& bufferOf(std::uint32_t value) const {
         return m_buffers[m_plan->slotOf(value, currentLap())];
     }
-    Tensor tensorOf(std::uint32_t value) const;
 
     const std::uint64_t m_run;
     const std::shared_ptr<const Plan> m_plan;
