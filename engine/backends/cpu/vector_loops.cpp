@@ -1,5 +1,6 @@
-// Compiled once for every x86-64 CPU and once with AVX2. It uses no inline function of other headers: the
-// linker keeps one copy of such a function for the whole program, which might be the one with AVX2.
+// Compiled once for every x86-64 CPU, once with AVX2 and once with AVX-512. It uses no inline function of
+// other headers: the linker keeps one copy of such a function for the whole program, which might be the one
+// with AVX-512.
 
 #include "backends/cpu/vector_loops.h"
 
@@ -7,7 +8,11 @@
 #include <immintrin.h>
 #include <sleef.h>
 
-#ifdef __AVX2__
+#if defined(__AVX512F__)
+#define TWB_ISA avx512
+#define TWB_SLEEF(name, bound) Sleef_##name##f16_##bound##avx512f
+#define TWB_EXACT(name) Sleef_##name##f16_avx512f
+#elif defined(__AVX2__)
 #define TWB_ISA avx2
 #define TWB_SLEEF(name, bound) Sleef_##name##f8_##bound##avx2
 #define TWB_EXACT(name) Sleef_##name##f8_avx2
@@ -20,14 +25,36 @@
 namespace twb::TWB_ISA {
 namespace {
 
-#ifdef __AVX2__
+#if defined(__AVX512F__)
+using Pack = __m512;
+using Condition = __mmask16;
+Pack load(const float* from) { return _mm512_loadu_ps(from); }
+void store(float* to, Pack x) { _mm512_storeu_ps(to, x); }
+Pack all(float x) { return _mm512_set1_ps(x); }
+/// Per element: condition ? a : b.
+Pack choose(Condition condition, Pack a, Pack b) { return _mm512_mask_blend_ps(condition, b, a); }
+Condition isLess(Pack a, Pack b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+/// NaN if x is NaN.
+Pack larger(Pack a, Pack x) { return _mm512_max_ps(a, x); }
+Pack withoutSign(Pack x) { return _mm512_abs_ps(x); }
+using Whole = __m512i;
+Whole nearest(Pack x) { return _mm512_cvtps_epi32(x); }
+Pack asFloats(Whole n) { return _mm512_cvtepi32_ps(n); }
+Whole halved(Whole n) { return _mm512_srai_epi32(n, 1); }
+Whole difference(Whole a, Whole b) { return _mm512_sub_epi32(a, b); }
+/// 2 ^ n for n from −126 to 127.
+Pack powerOfTwo(Whole n) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
+}
+#elif defined(__AVX2__)
 using Pack = __m256;
+using Condition = Pack; ///< per element: all ones or all zeros
 Pack load(const float* from) { return _mm256_loadu_ps(from); }
 void store(float* to, Pack x) { _mm256_storeu_ps(to, x); }
 Pack all(float x) { return _mm256_set1_ps(x); }
-/// Per element: condition ? a : b, where `condition` is all ones or all zeros.
-Pack choose(Pack condition, Pack a, Pack b) { return _mm256_blendv_ps(b, a, condition); }
-Pack isLess(Pack a, Pack b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+/// Per element: condition ? a : b.
+Pack choose(Condition condition, Pack a, Pack b) { return _mm256_blendv_ps(b, a, condition); }
+Condition isLess(Pack a, Pack b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 /// NaN if x is NaN.
 Pack larger(Pack a, Pack x) { return _mm256_max_ps(a, x); }
 Pack withoutSign(Pack x) { return _mm256_andnot_ps(all(-0.0F), x); }
@@ -42,14 +69,15 @@ Pack powerOfTwo(Whole n) {
 }
 #else
 using Pack = __m128;
+using Condition = Pack; ///< per element: all ones or all zeros
 Pack load(const float* from) { return _mm_loadu_ps(from); }
 void store(float* to, Pack x) { _mm_storeu_ps(to, x); }
 Pack all(float x) { return _mm_set1_ps(x); }
-/// Per element: condition ? a : b, where `condition` is all ones or all zeros.
-Pack choose(Pack condition, Pack a, Pack b) {
+/// Per element: condition ? a : b.
+Pack choose(Condition condition, Pack a, Pack b) {
     return _mm_or_ps(_mm_and_ps(condition, a), _mm_andnot_ps(condition, b));
 }
-Pack isLess(Pack a, Pack b) { return _mm_cmplt_ps(a, b); }
+Condition isLess(Pack a, Pack b) { return _mm_cmplt_ps(a, b); }
 /// NaN if x is NaN.
 Pack larger(Pack a, Pack x) { return _mm_max_ps(a, x); }
 Pack withoutSign(Pack x) { return _mm_andnot_ps(all(-0.0F), x); }
@@ -66,6 +94,16 @@ Pack powerOfTwo(Whole n) {
 
 constexpr std::int64_t kWidth = sizeof(Pack) / sizeof(float);
 
+#ifdef __AVX512F__
+/// Up to kWidth elements; the others are 1, for which every function is defined.
+Pack loadSome(const float* from, std::int64_t count) {
+    return _mm512_mask_loadu_ps(all(1), static_cast<__mmask16>((1U << count) - 1), from);
+}
+
+void storeSome(float* to, Pack x, std::int64_t count) {
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1U << count) - 1), x);
+}
+#else
 /// Up to kWidth elements; the others are 1, for which every function is defined.
 Pack loadSome(const float* from, std::int64_t count) {
     float padded[kWidth];
@@ -79,6 +117,7 @@ void storeSome(float* to, Pack x, std::int64_t count) {
     store(padded, x);
     std::memcpy(to, padded, static_cast<std::size_t>(count) * sizeof(float));
 }
+#endif
 
 template <class F> void each(const float* in, float* out, std::int64_t count, const F& f) {
     std::int64_t i = 0;
@@ -298,7 +337,7 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
     return sum;
 }
 
-#ifdef __AVX2__
+#if defined(__AVX2__) && !defined(__AVX512F__)
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept {
     const auto convert = [](Pack x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); };
     std::int64_t i = 0;

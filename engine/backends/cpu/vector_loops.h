@@ -25,4 +25,13 @@ void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept;
 void fromHalf(const std::uint16_t* in, float* out, std::int64_t count) noexcept;
 } // namespace avx2
 
+/// For CPUs with AVX-512.
+namespace avx512 {
+void map(const VectorMap& map, const float* in, float* out, std::int64_t count) noexcept;
+void pow(const float* base, const float* exponent, std::int64_t step, float* out,
+         std::int64_t count) noexcept;
+float max(const float* in, std::int64_t count) noexcept;
+double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+} // namespace avx512
+
 } // namespace twb

@@ -12,24 +12,38 @@ bool hasAvx2() noexcept {
     return has;
 }
 
+/// The functions for this CPU.
+struct Loops {
+    decltype(&baseline::map) map = baseline::map;
+    decltype(&baseline::pow) pow = baseline::pow;
+    decltype(&baseline::max) max = baseline::max;
+    decltype(&baseline::expSum) expSum = baseline::expSum;
+};
+
+const Loops& loops() noexcept {
+    static const Loops chosen = [] {
+        if (__builtin_cpu_supports("avx512f"))
+            return Loops{avx512::map, avx512::pow, avx512::max, avx512::expSum};
+        return hasAvx2() ? Loops{avx2::map, avx2::pow, avx2::max, avx2::expSum} : Loops{};
+    }();
+    return chosen;
+}
+
 } // namespace
 
 void VectorMap::operator()(const float* in, float* out, std::int64_t count) const noexcept {
-    hasAvx2() ? avx2::map(*this, in, out, count) : baseline::map(*this, in, out, count);
+    loops().map(*this, in, out, count);
 }
 
 void vectorPow(const float* base, const float* exponent, std::int64_t step, float* out,
                std::int64_t count) noexcept {
-    if (count == 0) return;
-    hasAvx2() ? avx2::pow(base, exponent, step, out, count) : baseline::pow(base, exponent, step, out, count);
+    if (count > 0) loops().pow(base, exponent, step, out, count);
 }
 
-float vectorMax(const float* in, std::int64_t count) noexcept {
-    return hasAvx2() ? avx2::max(in, count) : baseline::max(in, count);
-}
+float vectorMax(const float* in, std::int64_t count) noexcept { return loops().max(in, count); }
 
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept {
-    return hasAvx2() ? avx2::expSum(in, shift, out, count) : baseline::expSum(in, shift, out, count);
+    return loops().expSum(in, shift, out, count);
 }
 
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept {
