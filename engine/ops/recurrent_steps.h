@@ -7,6 +7,7 @@
 #include "backends/cpu/one_thread.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/vector_math.h"
+#include "core/tensor.h"
 #include "ops/recurrent_cells.h"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ public:
         }
     }
     /// The sums of the gates of all passes that kept them; rows as in X.
-    T* sums() { return m_inputs.data(); }
+    T* sums() { return inputs(); }
 
 private:
     static constexpr int kGates = gatesOf(C);
@@ -87,37 +88,51 @@ private:
         std::int64_t first, units; ///< a gate has `units` elements in `gates`, and all in `inputs`
     };
 
-    /// y = x · weightsᵀ by a primitive of oneDNN, if it pays off; false without an effect.
+    T* inputs() { return static_cast<T*>(m_inputs.data()); }
+
+    /// y = x · weightsᵀ + bias by a primitive of oneDNN, if it pays off; false without an effect. A null bias
+    /// is 0, and is so in every call.
     static bool multiplyPacked(std::unique_ptr<NativeConvolution>& product, std::int64_t rows,
-                               std::int64_t inner, std::int64_t columns, const T* x, const T* weights, T* y) {
+                               std::int64_t inner, std::int64_t columns, const T* x, const T* weights, T* y,
+                               const T* bias = nullptr) {
         if constexpr (std::is_same_v<T, float>) {
             constexpr std::int64_t paysOff = 1 << 17; // multiply-adds
             if (rows * inner * columns < paysOff) return false;
             if (!product)
-                product = NativeConvolution::make(
-                    {.rows = rows, .inner = inner, .columns = columns, .stride = inner, .transposed = true});
+                product = NativeConvolution::make({.rows = rows,
+                                                   .inner = inner,
+                                                   .columns = columns,
+                                                   .stride = inner,
+                                                   .transposed = true,
+                                                   .hasBias = bias != nullptr});
             if (!product) return false;
-            product->run({.x = x, .w = weights, .y = y});
+            product->run({.x = x, .w = weights, .bias = bias, .y = y});
             return true;
         }
         return false;
     }
 
-    std::vector<T> inputParts() {
+    Tensor inputParts() {
         const RecurrentPass<T>& p = m_pass;
         const std::int64_t width = kGates * p.hidden;
         const std::int64_t rows = p.length * p.batch;
-        std::vector<T> out(static_cast<std::size_t>(rows * width), T{0});
-        const bool isDone = multiplyPacked(m_products.w, rows, p.input, width, p.x, p.w, out.data());
-        if (p.bias) {
-            std::vector<T> bias(static_cast<std::size_t>(width));
-            for (std::int64_t k = 0; k < width; ++k) bias[static_cast<std::size_t>(k)] = p.biasAt(k, width);
-            for (std::int64_t i = 0; i < rows; ++i) addTo(out.data() + i * width, bias.data(), width);
+        Tensor parts = Tensor::onHost({DTypeOf<T>::value, Shape{rows, width}});
+        T* const out = static_cast<T*>(parts.data());
+        std::vector<T> bias(p.bias ? static_cast<std::size_t>(width) : 0);
+        for (std::int64_t k = 0; k < std::ssize(bias); ++k)
+            bias[static_cast<std::size_t>(k)] = p.biasAt(k, width);
+        if (multiplyPacked(m_products.w, rows, p.input, width, p.x, p.w, out, p.bias ? bias.data() : nullptr))
+            return parts;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            if (p.bias)
+                std::copy_n(bias.data(), width, out + i * width);
+            else
+                std::fill_n(out + i * width, width, T{0});
         }
-        if (p.input > 0 && !isDone)
-            gemm<T>(rows, width, p.input, T{1}, {p.x, p.input, false}, {p.w, p.input, true}, T{1}, out.data(),
+        if (p.input > 0)
+            gemm<T>(rows, width, p.input, T{1}, {p.x, p.input, false}, {p.w, p.input, true}, T{1}, out,
                     width);
-        return out;
+        return parts;
     }
 
     /// gates = h · Rᵀ for `count` gates starting at `first`.
@@ -150,7 +165,7 @@ private:
                 part.r->run({.x = m_state.data(), .w = part.weights.data(), .y = gates});
                 for (std::int64_t b = 0; b < p.batch; ++b)
                     if (p.runs(s, b))
-                        lstm({m_inputs.data() + p.row(p.step(s, b), b) * width + part.first,
+                        lstm({inputs() + p.row(p.step(s, b), b) * width + part.first,
                               gates + b * kGates * part.units, rows.h + b * p.hidden + part.first,
                               rows.c + b * p.hidden + part.first, nullptr, false, part.first, part.units});
             }
@@ -193,7 +208,7 @@ private:
             for (std::int64_t b = begin; b < end; ++b) {
                 if (!p.runs(s, b)) continue;
                 const auto of = [&](T* all) { return all ? all + b * p.hidden : nullptr; };
-                run(Row{m_inputs.data() + p.row(p.step(s, b), b) * width, rows.gates + b * width, of(rows.h),
+                run(Row{inputs() + p.row(p.step(s, b), b) * width, rows.gates + b * width, of(rows.h),
                         of(rows.c), of(rows.inner), rows.keepsSums, 0, p.hidden});
             }
         });
@@ -281,7 +296,7 @@ private:
 
     const RecurrentPass<T>& m_pass;
     PassProducts& m_products;
-    std::vector<T> m_inputs;
+    Tensor m_inputs;        ///< X · Wᵀ plus the biases, for all rows
     std::vector<T> m_state; ///< before a pass that runs in parts
 };
 
