@@ -208,6 +208,18 @@ private Q_SLOTS:
         QVERIFY(opened.isQuiet());
     }
 
+    /// The window closed without a question, and the graph was lost.
+    void aFileThatIsGoneIsAskedAboutOnClose() {
+        const Opened opened;
+        QVERIFY(QFile::remove(opened.path));
+        QTRY_VERIFY(opened.notice->isVisible());
+        QVERIFY(opened.hand.window->isWindowModified());
+        BoxAnswer answer(QMessageBox::Save);
+        QVERIFY(opened.hand.window->close());
+        QVERIFY(answer.answered());
+        QVERIFY(loadProject(opened.path.toStdString()) == before());
+    }
+
     void movedNodesAreOneLine() {
         Graph moved = before();
         DeltaBuilder builder(moved, "move");

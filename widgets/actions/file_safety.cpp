@@ -160,10 +160,10 @@ bool FileSafety::mayReplace() {
 
 void FileSafety::fileRemoved() {
     m_isChangedOnDisk = false;
-    m_notice.ask(
-        tr("%1 is no longer on disk. Save writes this version again.")
-            .arg(QFileInfo(m_document.path()).fileName()),
-        {{tr("&Save"), [this] { m_files.save(); }}, {tr("&Not now"), [this] { m_document.markModified(); }}});
+    m_document.markModified(); // the window has the only copy, whether or not the user answers
+    m_notice.ask(tr("%1 is no longer on disk. Save writes this version again.")
+                     .arg(QFileInfo(m_document.path()).fileName()),
+                 {{tr("&Save"), [this] { m_files.save(); }}, {tr("&Not now"), [] {}}});
 }
 
 void FileSafety::reload() {
