@@ -69,6 +69,39 @@ private Q_SLOTS:
         QVERIFY(wire->state().selected && !x->state().selected);
     }
 
+    /// It had the name of its first node, and a press left the module's other nodes unselected.
+    void aCollapsedModuleIsOneChild() {
+        Mismatched g;
+        Graph graph = g.maker.graph();
+        DeltaBuilder builder(graph, "frame");
+        const FrameId module = builder.addFrame({FrameId::none, "block", FrameId::none});
+        for (const NodeId id : {g.w, g.y}) {
+            Node node = *builder.graph().find(id);
+            node.frame = module;
+            builder.change(node);
+        }
+        Frame collapsed = *builder.graph().find(module);
+        collapsed.collapsed = true;
+        builder.change(collapsed);
+        graph.apply(builder.take());
+        ShownCanvas c(graph);
+        QAccessibleInterface* canvas = QAccessible::queryAccessibleInterface(&c.canvas);
+        QAccessibleInterface* card = child(c.canvas, QStringLiteral("Module block"));
+        QVERIFY(card);
+        QVERIFY(card->state().collapsed && !card->state().selected);
+        QCOMPARE(card->text(QAccessible::Description), QStringLiteral("2 nodes"));
+        QVERIFY(!child(c.canvas, QStringLiteral("w, Ones")) && !child(c.canvas, QStringLiteral("y, MatMul")));
+        QVERIFY(!child(c.canvas, QStringLiteral("Wire from w")));
+        QVERIFY(child(c.canvas, QStringLiteral("Wire from x to y")));
+        const QPoint middle = card->rect().center();
+        QCOMPARE(canvas->childAt(middle.x(), middle.y()), card);
+        card->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+        QCOMPARE(c.document.selection().nodes, (std::set<NodeId>{g.w, g.y}));
+        QVERIFY(card->state().selected);
+        QVERIFY(card->state().focused);
+        QCOMPARE(canvas->focusChild(), card);
+    }
+
     void aDeletedCardIsNoLongerAChild() {
         Mismatched g;
         ShownCanvas c(g.maker.graph());

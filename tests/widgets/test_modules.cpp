@@ -200,6 +200,42 @@ private Q_SLOTS:
         QVERIFY(hand.graph() == g.graph);
     }
 
+    /// The keys selected one hidden node of the module, and the next edit applied to this node alone.
+    void arrowsSelectACollapsedModuleAsAWhole() {
+        Framed g;
+        DeltaBuilder builder(g.graph, "collapse");
+        Frame block = *g.graph.find(g.block);
+        block.collapsed = true;
+        builder.change(block);
+        builder.setDots({g.out, 0}, {{g.cpu, {640, 200}}});
+        g.graph.apply(builder.take());
+        WindowHand hand(g.graph);
+        const auto selected = [&] { return hand.document.selection().nodes; };
+        const std::set<NodeId> module{g.relu, g.neg};
+        hand.click(hand.middle(g.x));
+        hand.key(Qt::Key_Right);
+        QCOMPARE(selected(), module);
+        hand.key(Qt::Key_Right);
+        QCOMPARE(selected(), std::set{g.out});
+        hand.key(Qt::Key_Left);
+        QCOMPARE(selected(), module);
+        hand.key(Qt::Key_Left);
+        QCOMPARE(selected(), std::set{g.x});
+        hand.click(hand.middle(g.there));
+        hand.key(Qt::Key_Up);
+        QCOMPARE(selected(), std::set{g.x});
+        // From the wire's dot, and from a wire.
+        hand.click(hand.pixel(hand.canvas.scene().wires().dot({{g.out, 0}, 0})->at));
+        QCOMPARE(hand.document.selection().dots.size(), 1U);
+        hand.key(Qt::Key_Left);
+        QCOMPARE(selected(), module);
+        hand.click(hand.onWire({{g.x, 0}, {g.relu, 0}}));
+        hand.key(Qt::Key_Right);
+        QCOMPARE(selected(), module);
+        hand.key(Qt::Key_Delete);
+        QVERIFY(!hand.node("relu") && !hand.node("neg") && hand.node("x"));
+    }
+
     void wiresAreDrawnToTheCardOfAModule() {
         Framed g;
         DeltaBuilder builder(g.graph, "cut");

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -89,9 +90,11 @@ public:
         if (state.invalid) return state;
         state.selectable = state.focusable = true;
         const Selection& selection = m_canvas->document().selection();
-        state.selected = m_item.wire ? selection.edge == m_item.wire : selection.nodes.contains(m_item.node);
-        state.focused =
-            state.selected && m_canvas->hasFocus() && (m_item.wire || selection.nodes.size() == 1);
+        state.selected = m_item.wire                     ? selection.edge == m_item.wire
+                         : m_item.frame != FrameId::none ? selection.nodes == nodesOf(m_item.frame)
+                                                         : selection.nodes.contains(m_item.node);
+        state.focused = state.selected && m_canvas->hasFocus() &&
+                        (m_item.node == NodeId::none || selection.nodes.size() == 1);
         state.offscreen = !m_canvas->view().freeViewport().intersects(sceneRect());
         if (const Frame* frame = graph().find(m_item.frame)) {
             state.expandable = true;
@@ -115,7 +118,7 @@ public:
         if (m_item.wire)
             selection.edge = m_item.wire;
         else if (m_item.frame != FrameId::none)
-            for (const NodeId id : nodesOfModule(graph(), m_item.frame)) selection.nodes.insert(id);
+            selection.nodes = nodesOf(m_item.frame);
         else
             selection.nodes.insert(m_item.node);
         m_canvas->document().select(std::move(selection));
@@ -128,6 +131,11 @@ private:
     const Graph& graph() const { return m_canvas->document().graph(); }
     const Analysis& analysis() const { return m_canvas->document().analysis(); }
 
+    std::set<NodeId> nodesOf(FrameId module) const {
+        const std::vector<NodeId> nodes = nodesOfModule(graph(), module);
+        return {nodes.begin(), nodes.end()};
+    }
+
     QRectF sceneRect() const {
         const Scene& scene = m_canvas->scene();
         if (m_item.wire) {
@@ -135,6 +143,7 @@ private:
             return wire ? wire->bounds : QRectF();
         }
         if (m_item.frame != FrameId::none) {
+            if (const NodeShape* card = scene.modules().cardOf(m_item.frame)) return card->rect;
             const FrameShape* frame = scene.frames().find(m_item.frame);
             return frame ? frame->rect : QRectF();
         }
@@ -249,10 +258,10 @@ public:
         case Hit::Kind::frame:
             return interfaceOf({NodeId::none, hit.frame, std::nullopt});
         case Hit::Kind::node:
-            return interfaceOf({hit.node, FrameId::none, std::nullopt});
+            return interfaceOf(itemOf(hit.node));
         case Hit::Kind::input:
         case Hit::Kind::output:
-            return interfaceOf({hit.port.node, FrameId::none, std::nullopt});
+            return interfaceOf(itemOf(hit.port.node));
         default:
             return nullptr;
         }
@@ -262,13 +271,26 @@ public:
         const Selection& selection = m_canvas.document().selection();
         if (!m_canvas.hasFocus()) return nullptr;
         if (selection.edge) return interfaceOf({NodeId::none, FrameId::none, selection.edge});
-        if (selection.nodes.size() == 1)
-            return interfaceOf({*selection.nodes.begin(), FrameId::none, std::nullopt});
+        if (!selection.nodes.empty()) {
+            const CanvasItem item = itemOf(*selection.nodes.begin());
+            const auto nodes = item.frame == FrameId::none
+                                   ? std::vector<NodeId>{item.node}
+                                   : nodesOfModule(m_canvas.document().graph(), item.frame);
+            if (std::ranges::equal(selection.nodes, nodes)) return interfaceOf(item);
+        }
         return const_cast<CanvasAccessible*>(this);
     }
 
 private:
     int ownChildCount() const { return QAccessibleWidget::childCount(); }
+
+    /// The card of a node, or of the collapsed module that contains it.
+    CanvasItem itemOf(NodeId node) const {
+        const NodeShape* shape = m_canvas.scene().nodes().drawn(node);
+        const ModuleShape* module = shape ? m_canvas.scene().modules().of(*shape) : nullptr;
+        if (module) return {NodeId::none, module->frame, std::nullopt};
+        return {node, FrameId::none, std::nullopt};
+    }
 
     /// The drawn cards, the modules, and the wires between drawn cards, in a fixed order.
     const std::vector<CanvasItem>& items() const {
@@ -279,11 +301,12 @@ private:
         const Graph& graph = m_canvas.document().graph();
         for (const Node& node : graph.nodes())
             if (const NodeShape* shape = scene.nodes().find(node.id); shape && shape->placed)
-                m_items.push_back({node.id, FrameId::none, std::nullopt});
+                m_items.push_back(itemOf(node.id));
         for (const FrameShape& frame : scene.frames().shapes())
             if (!frame.rect.isEmpty()) m_items.push_back({NodeId::none, frame.id, std::nullopt});
         for (const Edge& edge : graph.edges())
-            if (scene.wires().find(edge)) m_items.push_back({NodeId::none, FrameId::none, edge});
+            if (const WireShape* wire = scene.wires().find(edge); wire && !wire->hidden)
+                m_items.push_back({NodeId::none, FrameId::none, edge});
         std::sort(m_items.begin(), m_items.end());
         for (auto known = m_ids.begin(); known != m_ids.end();) {
             if (std::binary_search(m_items.begin(), m_items.end(), known->first)) {

@@ -40,7 +40,7 @@ void CanvasCommands::walk(Way way) {
     else if (!selection.nodes.empty())
         next = stepFrom(m_canvas.scene(), m_host.document().graph(), *selection.nodes.begin(), way);
     if (next != NodeId::none) {
-        m_host.document().select({{next}, {}, std::nullopt});
+        m_host.document().select({m_canvas.mouse().nodesAt(next), {}, std::nullopt});
         m_canvas.navigator().bringIntoView(next);
         return;
     }
@@ -69,7 +69,7 @@ bool CanvasCommands::walkAlongDots(Way way) {
     }
     if (!isOnDot) return false; // the wire has no dots
     const NodeId node = index < 0 ? document.graph().sourceOf(input)->node : input.node;
-    document.select({{node}, {}, std::nullopt});
+    document.select({m_canvas.mouse().nodesAt(node), {}, std::nullopt});
     m_canvas.navigator().bringIntoView(node);
     return true;
 }

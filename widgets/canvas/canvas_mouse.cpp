@@ -123,8 +123,9 @@ LaneId CanvasMouse::laneAt(QPointF pixel) const {
 
 std::set<NodeId> CanvasMouse::nodesAt(NodeId id) const {
     const NodeShape* shape = m_scene.nodes().drawn(id);
-    const ModuleShape* module = shape ? m_scene.modules().of(*shape) : nullptr;
-    return module ? std::set<NodeId>(module->nodes.begin(), module->nodes.end()) : std::set{id};
+    if (!shape) return {};
+    const std::vector<NodeId> nodes = m_scene.modules().nodesOn(*shape);
+    return {nodes.begin(), nodes.end()};
 }
 
 void CanvasMouse::selectForPress(const Hit& hit, const Pointer& pointer) {
@@ -342,10 +343,12 @@ void CanvasMouse::openStub(const StubShape& stub) {
         m_host.apply(collapseLane(m_document.graph(), stub.lane, false));
         return;
     }
-    const NodeId node = stub.nodes.front();
-    m_document.select({{stub.nodes.begin(), stub.nodes.end()}, {}, std::nullopt});
-    m_canvas.navigator().leaveFor(node);
-    m_canvas.navigator().bringIntoView(node);
+    const std::vector<NodeId> nodes = stub.nodes; // the stub ends with the open module
+    m_canvas.navigator().leaveFor(nodes.front());
+    Selection selection;
+    for (const NodeId id : nodes) selection.nodes.merge(nodesAt(id));
+    m_document.select(std::move(selection));
+    m_canvas.navigator().bringIntoView(nodes.front());
 }
 
 void CanvasMouse::scrollAtRim() {

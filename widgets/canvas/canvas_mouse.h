@@ -40,6 +40,8 @@ public:
     bool cancelGesture();
     /// Forgets what was under the pointer until it moves.
     void clearHover() { setHover({}); }
+    /// What a click on a node selects: the node, or all nodes of the collapsed module that contains it.
+    std::set<NodeId> nodesAt(NodeId id) const;
     /// Whether the left button scrolls the view.
     void setPanning(bool pans);
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -60,8 +62,6 @@ private:
     LaneId laneArrowAt(QPointF pixel) const;
     /// The lane whose bottom edge is there, in its header, or none.
     LaneId laneEdgeAt(QPointF pixel) const;
-    /// The node, or all nodes of the collapsed module that contains it.
-    std::set<NodeId> nodesAt(NodeId id) const;
     void selectForPress(const Hit& hit, const Pointer& pointer);
     std::unique_ptr<Gesture> gestureFor(const Hit& hit, const Pointer& pointer);
     /// A new dot out of a wire with Shift; null otherwise, and if the wire takes no dot.

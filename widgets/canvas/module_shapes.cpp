@@ -105,6 +105,11 @@ const ModuleShape* ModuleShapes::of(const NodeShape& shape) const noexcept {
     return shape.kind == NodeShape::Kind::module ? at(shape.module) : nullptr;
 }
 
+std::vector<NodeId> ModuleShapes::nodesOn(const NodeShape& shape) const {
+    const ModuleShape* module = of(shape);
+    return module ? module->nodes : std::vector<NodeId>{shape.id};
+}
+
 const NodeShape* ModuleShapes::cardOf(FrameId frame) const noexcept {
     for (const auto& [slot, module] : m_modules)
         if (module.frame == frame) return &m_nodes[slot];

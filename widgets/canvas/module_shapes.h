@@ -15,6 +15,8 @@ public:
     const ModuleShape* at(std::uint32_t slot) const noexcept;
     /// The module whose card a shape is; null for other shapes.
     const ModuleShape* of(const NodeShape& shape) const noexcept;
+    /// All nodes of the collapsed module whose card a shape is, else the shape's node.
+    std::vector<NodeId> nodesOn(const NodeShape& shape) const;
     /// The card of a collapsed module; null if it is open, or inside another collapsed module.
     const NodeShape* cardOf(FrameId frame) const noexcept;
     /// The n-th port of a shape: the node's own, or the first of those of nodes in the module.

@@ -13,8 +13,8 @@ enum class Way : std::uint8_t {
     down
 };
 
-/// The next node in a direction; the node itself if there is none. Only cards count: a folded parameter is
-/// part of its card.
+/// The next card in a direction, as the id of its shape; the card of `node` if there is none. A folded
+/// parameter is part of its card, a node of a collapsed module part of the module's card.
 NodeId stepFrom(const Scene& scene, const Graph& graph, NodeId node, Way way);
 
 } // namespace twb
