@@ -193,9 +193,11 @@ void RunBar::refresh() {
     m_title->setText(m_document.title());
     m_title->setMaximumWidth(m_title->fontMetrics().horizontalAdvance(m_document.title()) + 2);
     m_edited->setVisible(m_document.isModified());
-    const QSignalBlocker blocker(m_iterations);
-    m_iterations->setValue(
-        int(std::min<std::int64_t>(m_document.graph().info().iterations, kMostIterations)));
+    const int iterations = int(std::min<std::int64_t>(m_document.graph().info().iterations, kMostIterations));
+    if (iterations != m_iterations->value()) { // else a number that is being typed would be lost
+        const QSignalBlocker blocker(m_iterations);
+        m_iterations->setValue(iterations);
+    }
     m_policy->setCurrentIndex(m_policy->findData(int(m_document.graph().info().policy.kind())));
 }
 

@@ -97,6 +97,41 @@ private Q_SLOTS:
         }
     }
 
+    /// The number was replaced by the document's when the document changed, and was not saved.
+    void aNumberBeingTypedCountsForEveryAction() {
+        const Two g;
+        WindowHand hand(g.graph);
+        QTemporaryDir home;
+        const QString path = home.filePath(QStringLiteral("mine.twb"));
+        hand.document.save(path);
+        hand.click(hand.middle(g.relu));
+        auto* iterations = find<QSpinBox>(*hand.window, "iterations");
+        const auto type = [&](const char* number) {
+            iterations->setFocus();
+            iterations->selectAll();
+            QTest::keyClicks(iterations, QLatin1String(number));
+            QVERIFY(hand.graph().info().iterations != QByteArray(number).toInt());
+        };
+        type("41");
+        press(Qt::Key_S, Qt::ControlModifier);
+        QCOMPARE(loadProject(path.toStdString()).info().iterations, 41);
+        type("42");
+        press(Qt::Key_D, Qt::ControlModifier);
+        QCOMPARE(hand.graph().nodes().size(), std::size_t(3));
+        QCOMPARE(hand.graph().info().iterations, 42);
+        type("43");
+        Node renamed = hand.node(g.relu);
+        renamed.name = "another";
+        DeltaBuilder rename(hand.graph(), "rename");
+        rename.change(renamed);
+        hand.document.apply(rename.take()); // not by an action
+        QCOMPARE(iterations->cleanText(), QStringLiteral("43"));
+        BoxAnswer answer(QMessageBox::Save);
+        QVERIFY(hand.window->close());
+        QVERIFY(answer.answered());
+        QCOMPARE(loadProject(path.toStdString()).info().iterations, 43);
+    }
+
     void aPolicyThatIsClickedLeavesTheKeysToTheCanvas() {
         const Two g;
         WindowHand hand(g.graph);
