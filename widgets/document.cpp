@@ -194,6 +194,7 @@ void Document::setGraph(Graph graph, const QString& path, const QString& folder)
     m_selection = {};
     ++m_revision;
     m_undo.clear();
+    m_undo.setClean(); // clear() leaves an empty stack as it is, and markModified() may have marked it
     Q_EMIT pathChanged();
     Q_EMIT reset();
     Q_EMIT selectionChanged();

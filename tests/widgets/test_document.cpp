@@ -34,6 +34,7 @@ private Q_SLOTS:
     void undoAndRedoGiveTheSameGraphs();
     void aRefusedDeltaChangesNothing();
     void selectionForgetsWhatIsGone();
+    void aNewGraphIsUnmodified();
     void aBrokenFileLeavesEverything();
     void saveAndOpenGiveTheSameGraph();
     void anUnreadableProfileChoiceIsRefused();
@@ -108,6 +109,22 @@ void TestDocument::selectionForgetsWhatIsGone() {
     document.undoStack().undo();
     QVERIFY(document.selection().empty());
     QCOMPARE(changed.count(), 1);
+}
+
+/// Without an edit in between: there was no undo step whose removal makes the stack clean.
+void TestDocument::aNewGraphIsUnmodified() {
+    Document document(profiles());
+    document.import(Graph(), QStringLiteral("model.twb"), std::make_shared<QTemporaryDir>());
+    QVERIFY(document.isModified());
+    document.clear();
+    QVERIFY(!document.isModified());
+    document.markModified();
+    document.setGraph(document.graph(), {}, {});
+    QVERIFY(!document.isModified());
+    document.apply(addRelu(document.graph()));
+    QVERIFY(document.isModified());
+    document.undoStack().undo();
+    QVERIFY(!document.isModified());
 }
 
 void TestDocument::aBrokenFileLeavesEverything() {
