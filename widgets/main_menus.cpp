@@ -94,12 +94,7 @@ void MainWindow::buildFileMenu() {
 
 void MainWindow::buildEditMenu() {
     QMenu& menu = *menuBar()->addMenu(tr("&Edit"));
-    QAction* undo = m_document.undoStack().createUndoAction(this, tr("Undo"));
-    makeEditable(*undo, QKeySequence::Undo);
-    QAction* redo = m_document.undoStack().createRedoAction(this, tr("Redo"));
-    redo->setShortcuts(
-        {QKeySequence(QStringLiteral("Ctrl+Shift+Z")), QKeySequence(QStringLiteral("Ctrl+Y"))});
-    menu.addActions({undo, redo});
+    m_edits->fillHistory(menu);
     menu.addSeparator();
     m_edits->fill(menu);
     m_rename = needSelection(twb::addAction(menu, tr("&Rename"), QKeySequence(QStringLiteral("F2")),

@@ -24,6 +24,7 @@ namespace twb {
 namespace {
 
 const char* const kStandard = "standardShortcut";
+const char* const kAlso = "secondShortcut";
 constexpr int kMostThreads = 1024;
 constexpr int kMostSeconds = 600;
 constexpr int kFieldWidth = 216;
@@ -133,14 +134,18 @@ struct General {
 
 } // namespace
 
-void makeEditable(QAction& action, const QKeySequence& standard) {
+void makeEditable(QAction& action, const QKeySequence& standard, const QKeySequence& also) {
     action.setProperty(kStandard, QVariant::fromValue(standard));
+    action.setProperty(kAlso, QVariant::fromValue(also));
     readShortcut(action);
 }
 
 void readShortcut(QAction& action) {
     const auto standard = action.property(kStandard).value<QKeySequence>();
-    if (!standard.isEmpty()) action.setShortcut(settings::shortcut(standard));
+    if (standard.isEmpty()) return;
+    QList<QKeySequence> keys{settings::shortcut(standard), action.property(kAlso).value<QKeySequence>()};
+    keys.removeAll(QKeySequence());
+    action.setShortcuts(keys);
 }
 
 bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actions, SettingsPage page,
@@ -151,9 +156,13 @@ bool askForSettings(const ProfileLibrary& profiles, const QList<QAction*>& actio
     dialog.resize(600, 480);
     const General general(profiles);
     auto* shortcuts = new ShortcutTable;
-    for (const QAction* action : actions)
-        if (const auto standard = action->property(kStandard).value<QKeySequence>(); !standard.isEmpty())
-            shortcuts->add(*action, standard);
+    for (const QAction* action : actions) {
+        const auto standard = action->property(kStandard).value<QKeySequence>();
+        if (!standard.isEmpty()) shortcuts->add(*action, standard, settings::shortcut(standard));
+        for (const QKeySequence& keys : action->shortcuts())
+            if (standard.isEmpty() || keys == action->property(kAlso).value<QKeySequence>())
+                shortcuts->reserve(*action, keys);
+    }
     auto* pages = new QTabWidget;
     pages->addTab(general.page, SettingsWords::tr("General"));
     pages->addTab(shortcuts, SettingsWords::tr("Shortcuts"));

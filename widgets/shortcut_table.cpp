@@ -59,10 +59,14 @@ ShortcutTable::ShortcutTable(QWidget* parent)
     showPresent();
 }
 
-void ShortcutTable::add(const QAction& action, const QKeySequence& standard) {
+void ShortcutTable::add(const QAction& action, const QKeySequence& standard, const QKeySequence& chosen) {
     const QString text = pathOf(action).remove(QStringLiteral("…"));
-    m_rows.push_back({text, standard, action.shortcut()});
-    m_list->addTopLevelItem(new QTreeWidgetItem({text, textOf(action.shortcut())}));
+    m_rows.push_back({text, standard, chosen});
+    m_list->addTopLevelItem(new QTreeWidgetItem({text, textOf(chosen)}));
+}
+
+void ShortcutTable::reserve(const QAction& action, const QKeySequence& keys) {
+    m_reserved.push_back({pathOf(action).remove(QStringLiteral("…")), keys, keys});
 }
 
 int ShortcutTable::present() const { return m_list->indexOfTopLevelItem(m_list->currentItem()); }
@@ -83,17 +87,30 @@ void ShortcutTable::showPresent() {
     m_refusal->clear();
 }
 
+const ShortcutTable::Row* ShortcutTable::clashing(const Row& with, const QKeySequence& keys) const {
+    if (keys.isEmpty()) return nullptr;
+    for (const std::vector<Row>* rows : {&m_rows, &m_reserved})
+        for (const Row& row : *rows) {
+            if (&row == &with || row.chosen.isEmpty()) continue;
+            // matches() also finds the first sequence at the beginning of the second.
+            if (row.chosen.matches(keys) != QKeySequence::NoMatch ||
+                keys.matches(row.chosen) != QKeySequence::NoMatch)
+                return &row;
+        }
+    return nullptr;
+}
+
 void ShortcutTable::choose(const QKeySequence& keys) {
     const int at = present();
     if (at < 0) return;
     Row& row = m_rows[std::size_t(at)];
-    const auto other = std::find_if(m_rows.begin(), m_rows.end(), [&](const Row& r) {
-        return &r != &row && !keys.isEmpty() && r.chosen.matches(keys) != QKeySequence::NoMatch;
-    });
-    if (other != m_rows.end()) {
+    if (const Row* other = clashing(row, keys)) {
         m_keys->setKeySequence(row.chosen);
-        m_refusal->setText(
-            tr("%1 is the shortcut of \"%2\". Change that shortcut first.").arg(textOf(keys), other->text));
+        const bool isReserved = std::ranges::any_of(m_reserved, [&](const Row& r) { return &r == other; });
+        m_refusal->setText(isReserved ? tr("%1 is a fixed shortcut of \"%2\". Choose other keys.")
+                                            .arg(textOf(other->chosen), other->text)
+                                      : tr("%1 is the shortcut of \"%2\". Change that shortcut first.")
+                                            .arg(textOf(other->chosen), other->text));
         return;
     }
     row.chosen = keys;

@@ -28,8 +28,10 @@ public:
     };
 
     explicit ShortcutTable(QWidget* parent = nullptr);
-    /// `action` has the selected shortcut now.
-    void add(const QAction& action, const QKeySequence& standard);
+    /// Adds an action that has the shortcut `chosen` now.
+    void add(const QAction& action, const QKeySequence& standard, const QKeySequence& chosen);
+    /// Refuses a shortcut of an action that cannot be changed here.
+    void reserve(const QAction& action, const QKeySequence& keys);
     const std::vector<Row>& rows() const noexcept { return m_rows; }
 
 private:
@@ -37,8 +39,11 @@ private:
     void filter(const QString& text);
     void showPresent();
     void choose(const QKeySequence& keys);
+    /// The row whose shortcut keeps `keys` from being reached, or is kept from being reached by them.
+    const Row* clashing(const Row& with, const QKeySequence& keys) const;
 
     std::vector<Row> m_rows;
+    std::vector<Row> m_reserved;
     QLineEdit* m_search;
     QTreeWidget* m_list;
     QKeySequenceEdit* m_keys;

@@ -851,6 +851,14 @@
         <source>%1 (replaces its wire)</source>
         <translation>%1 (ersetzt seine Verbindung)</translation>
     </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>Wiederholen</translation>
+    </message>
 </context>
 <context>
     <name>EditTitle</name>
@@ -3924,14 +3932,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>&amp;Bearbeiten</translation>
     </message>
     <message>
-        <source>Undo</source>
-        <translation>Rückgängig</translation>
-    </message>
-    <message>
-        <source>Redo</source>
-        <translation>Wiederholen</translation>
-    </message>
-    <message>
         <source>&amp;Rename</source>
         <translation>Umbe&amp;nennen</translation>
     </message>
@@ -5781,6 +5781,10 @@ Update / Gewicht %6</translation>
     <message>
         <source>%1 is the shortcut of &quot;%2&quot;. Change that shortcut first.</source>
         <translation>%1 ist das Tastenkürzel von „%2“. Zuerst dieses Tastenkürzel ändern.</translation>
+    </message>
+    <message>
+        <source>%1 is a fixed shortcut of &quot;%2&quot;. Choose other keys.</source>
+        <translation>%1 ist ein festes Tastenkürzel von „%2“. Andere Tasten wählen.</translation>
     </message>
 </context>
 <context>

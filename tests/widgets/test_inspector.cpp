@@ -258,6 +258,34 @@ private Q_SLOTS:
         QCOMPARE(alpha(), 2.0);
     }
 
+    /// The text became an edit after the undo, and the step could not be done again.
+    void undoTakesBackTheTypedText() {
+        WindowHand hand(leakyGraph());
+        const NodeId leaky = hand.node("leaky")->id;
+        const auto alpha = [&] { return hand.node(leaky).attributes.number("alpha"); };
+        hand.click(hand.middle(leaky));
+        QLineEdit* field = line(hand, "alpha");
+        type(field, "0.25");
+        QTest::keyClick(field, Qt::Key_Return);
+        type(field, "0.125");
+        QAction* undo = nullptr;
+        for (QAction* one : hand.window->findChildren<QAction*>())
+            if (one->shortcut() == QKeySequence(QKeySequence::Undo)) undo = one;
+        QVERIFY(undo);
+        undo->trigger(); // from the menu: in the field, the keys undo the typing
+        QCOMPARE(alpha(), 0.25);
+        QCOMPARE(field->text(), QStringLiteral("0.25"));
+        QTest::keyClick(&hand.canvas, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(alpha(), 0.125);
+        QCOMPARE(hand.undoSteps(), 2);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        hand.key(Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(alpha(), 0.5);
+        QVERIFY(!undo->isEnabled());
+        hand.key(Qt::Key_Y, Qt::ControlModifier);
+        QCOMPARE(alpha(), 0.25);
+    }
+
     /// It was erased by the refresh at the end of a run.
     void aRunThatEndsLeavesTheTypedText() {
         WindowHand hand(leakyGraph());

@@ -262,6 +262,15 @@ void TestMainWindow::quickFindSelectsANode() {
     const NodeId wanted = window->document().graph().findByName("fc2.weight")->id;
     QVERIFY(QTest::qWaitFor([&] { return window->document().selection().nodes.contains(wanted); }, 2000));
     QVERIFY(field->text().isEmpty());
+    // Undo and redo are among the actions.
+    action(*window, QStringLiteral("Duplicate"))->trigger();
+    QVERIFY(window->document().isModified());
+    QApplication::setActiveWindow(window.get());
+    QTest::keyClick(&window->canvas(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+    QVERIFY(field->hasFocus());
+    QTest::keyClicks(field, QStringLiteral("undo dup"));
+    QTest::keyClick(field, Qt::Key_Return);
+    QTRY_VERIFY(!window->document().isModified());
 }
 
 /// "By time" alone does not say what it does.

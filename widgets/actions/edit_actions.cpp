@@ -10,6 +10,7 @@
 #include "widgets/graph_edits.h"
 #include "widgets/module_edits.h"
 #include "widgets/select_more.h"
+#include "widgets/settings_dialog.h"
 #include "widgets/text.h"
 #include "widgets/wire_edits.h"
 
@@ -17,6 +18,7 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QInputDialog>
+#include <QUndoStack>
 
 #include <algorithm>
 #include <set>
@@ -40,6 +42,26 @@ QString portText(const std::vector<PortSpec>& ports, std::int32_t port) {
 
 EditActions::EditActions(Document& document, CanvasWidget& canvas, GraphEditor& editor)
     : m_document(document), m_canvas(canvas), m_editor(editor) {}
+
+/// Their texts name the change.
+void EditActions::fillHistory(QMenu& menu) {
+    QUndoStack& changes = m_document.undoStack();
+    QAction* undo = addAction(menu, tr("Undo"), QKeySequence::Undo, [&changes] { changes.undo(); });
+    const QKeySequence redoKeys(QStringLiteral("Ctrl+Shift+Z"));
+    QAction* redo = addAction(menu, tr("Redo"), redoKeys, [&changes] { changes.redo(); });
+    makeEditable(*redo, redoKeys, QKeySequence(QStringLiteral("Ctrl+Y")));
+    const auto show = [](QAction& action, const QString& verb, QString change, bool isPossible) {
+        change.replace(QLatin1Char('&'), QLatin1String("&&"));
+        action.setText(change.isEmpty() ? verb : QStringLiteral("%1 %2").arg(verb, change));
+        action.setEnabled(isPossible);
+    };
+    const auto refresh = [=, &changes] {
+        show(*undo, tr("Undo"), changes.undoText(), changes.canUndo());
+        show(*redo, tr("Redo"), changes.redoText(), changes.canRedo());
+    };
+    QObject::connect(&changes, &QUndoStack::indexChanged, undo, refresh);
+    refresh();
+}
 
 void EditActions::fill(QMenu& menu) {
     const auto add = [&](const QString& text, const QKeySequence& keys, const std::function<void()>& act) {

@@ -22,6 +22,8 @@ class EditActions {
 public:
     EditActions(Document& document, CanvasWidget& canvas, GraphEditor& editor);
 
+    /// Undo and Redo.
+    void fillHistory(QMenu& menu);
     void fill(QMenu& menu);
 
     QAction* cut() const { return m_cut; }
