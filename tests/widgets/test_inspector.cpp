@@ -286,6 +286,20 @@ private Q_SLOTS:
         QCOMPARE(alpha(), 0.25);
     }
 
+    void escRestoresTheName() {
+        WindowHand hand(leakyGraph());
+        hand.click(hand.middle(hand.node("leaky")->id));
+        hand.key(Qt::Key_F2);
+        auto* name = find<QLineEdit>(*hand.window, "nodeName");
+        QVERIFY(name->hasFocus());
+        QTest::keyClicks(name, QStringLiteral("other"));
+        QTest::keyClick(name, Qt::Key_Escape);
+        QCOMPARE(name->text(), QStringLiteral("leaky"));
+        hand.canvas.setFocus();
+        QVERIFY(hand.node("leaky"));
+        QCOMPARE(hand.undoSteps(), 0);
+    }
+
     /// It was erased by the refresh at the end of a run.
     void aRunThatEndsLeavesTheTypedText() {
         WindowHand hand(leakyGraph());

@@ -22,6 +22,7 @@
 #include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QShortcut>
 #include <QSignalBlocker>
 #include <QStylePainter>
 #include <QVBoxLayout>
@@ -156,6 +157,10 @@ QWidget* Inspector::makeHeader() {
     m_name->setAccessibleName(tr("Name of the node"));
     m_name->setFont(twb::font(TextRole::panelTitle));
     connect(m_name, &QLineEdit::editingFinished, this, &Inspector::rename);
+    const auto restoreName = [this] {
+        if (const Node* node = onlyNode()) m_name->setText(toQt(node->name));
+    };
+    new QShortcut(QKeySequence(Qt::Key_Escape), m_name, restoreName, Qt::WidgetShortcut);
     connect(m_name, &QLineEdit::textChanged, this, [this](const QString& text) {
         const int width = std::clamp(m_name->fontMetrics().horizontalAdvance(text) + 14, 24, kNameWidth);
         m_name->setMinimumWidth(std::min(width, kLeastNameWidth)); // in a narrow inspector it scrolls
