@@ -458,10 +458,12 @@ private Q_SLOTS:
         QVERIFY(!now.sourceOf({relu->id, 0}));
         QCOMPARE(neg->position.x - relu->position.x, 200.0);
         QCOMPARE(hand.undoSteps(), 1);
-        // Also by Tab; Delete removes it from the palette.
+        // Also by Tab; Delete removes it from the palette, and no node.
+        QVERIFY(!hand.document.selection().empty());
         list->setFocus();
         list->setCurrentIndex(list->model()->index(1, 0));
         QTest::keyClick(list, Qt::Key_Delete);
+        QCOMPARE(hand.graph().nodes().size(), g.graph.nodes().size() + 2);
         QVERIFY(ownModules().empty());
         QCOMPARE(list->model()->rowCount(), 0);
     }

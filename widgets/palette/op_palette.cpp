@@ -193,15 +193,22 @@ void OpPalette::choose(const QString& op) {
 }
 
 bool OpPalette::eventFilter(QObject* watched, QEvent* event) {
-    if (event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
+    const bool isOverride = event->type() == QEvent::ShortcutOverride;
+    if (!isOverride && event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
     const auto* key = static_cast<QKeyEvent*>(event);
+    const bool removes =
+        watched == m_list && key->key() == Qt::Key_Delete && !(key->modifiers() & ~Qt::KeypadModifier);
+    if (isOverride) {
+        if (removes) event->accept(); // handled before the window's own Delete, which deletes nodes
+        return QWidget::eventFilter(watched, event);
+    }
     const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
     if (enter) {
         const QModelIndex current = m_list->currentIndex();
         if (watched == m_list || !m_search->text().isEmpty()) choose(m_model->op(current));
         return true;
     }
-    if (watched == m_list && key->key() == Qt::Key_Delete) {
+    if (removes) {
         const QString module = m_model->op(m_list->currentIndex());
         const ModuleOp* own = module.isEmpty() ? nullptr : ownModule(module);
         if (own && isSaved(*own)) takeOut(module);
