@@ -14,15 +14,35 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace twb {
 namespace {
 
-constexpr Position kBeside{24, 24};
+constexpr double kBeside = 24; ///< to the right and below
 
 /// The selected nodes, with their folded parameters.
 std::vector<NodeId> nodesOf(const Graph& graph, const Selection& selection) {
     return withFolded(graph, {selection.nodes.begin(), selection.nodes.end()});
+}
+
+Fragment selectedPart(const Graph& graph, const Selection& selection) {
+    return copyOf(graph, nodesOf(graph, selection), {selection.notes.begin(), selection.notes.end()});
+}
+
+/// The offset of a copy: the first place beside its original where no card or note of it covers one exactly.
+Position placeBeside(const Graph& graph, const Fragment& copy) {
+    std::set<std::pair<double, double>> taken;
+    for (const Node& node : graph.nodes()) taken.emplace(node.position.x, node.position.y);
+    for (const Note& note : graph.notes()) taken.emplace(note.position.x, note.position.y);
+    constexpr double kMost = 1000 * kBeside; // a position may be too large for a sum to differ from it
+    double by = kBeside;
+    const auto covers = [&](const auto& record) {
+        return taken.contains({record.position.x + by, record.position.y + by});
+    };
+    while (by < kMost && (std::ranges::any_of(copy.nodes, covers) || std::ranges::any_of(copy.notes, covers)))
+        by += kBeside;
+    return {by, by};
 }
 
 LaneId appendLane(DeltaBuilder& builder, Device device) {
@@ -110,30 +130,28 @@ void sendTo(DeltaBuilder& builder, const std::set<NodeId>& nodes, LaneId lane) {
 } // namespace
 
 QString copyText(const Graph& graph, const Selection& selection) {
-    const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
-    return QString::fromStdString(toFragmentText(copyOf(graph, nodesOf(graph, selection), notes)));
+    return QString::fromStdString(toFragmentText(selectedPart(graph, selection)));
 }
 
-Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added) {
+Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane) {
     const Fragment fragment = parseFragment(text.toStdString());
     DeltaBuilder builder(graph, editTitle(EditTitle::tr("Paste")));
-    paste(builder, fragment, kBeside, fallbackLane, added);
+    paste(builder, fragment, placeBeside(graph, fragment), fallbackLane);
     return builder.take();
 }
 
-Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added) {
-    const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
+Delta duplicate(const Graph& graph, const Selection& selection) {
+    const Fragment fragment = selectedPart(graph, selection);
     DeltaBuilder builder(graph, editTitle(EditTitle::tr("Duplicate")));
-    paste(builder, copyOf(graph, nodesOf(graph, selection), notes), kBeside, LaneId::none, added);
+    paste(builder, fragment, placeBeside(graph, fragment), LaneId::none);
     return builder.take();
 }
 
-Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::vector<NodeId>* added) {
-    const std::vector<NoteId> notes(selection.notes.begin(), selection.notes.end());
-    const Fragment fragment = copyOf(graph, nodesOf(graph, selection), notes);
+Delta duplicateWithInputs(const Graph& graph, const Selection& selection) {
+    const Fragment fragment = selectedPart(graph, selection);
     DeltaBuilder builder(graph, editTitle(EditTitle::tr("Duplicate with inputs")));
     std::vector<NodeId> copies;
-    paste(builder, fragment, kBeside, LaneId::none, &copies);
+    paste(builder, fragment, placeBeside(graph, fragment), LaneId::none, &copies);
     for (std::size_t i = 0; i < copies.size(); ++i) {
         const auto& inputs = graph.inputs(fragment.nodes[i].id);
         for (std::size_t port = 0; port < inputs.size(); ++port) {
@@ -141,8 +159,16 @@ Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::v
             if (inputs[port] && !builder.graph().sourceOf(input)) builder.connect({*inputs[port], input});
         }
     }
-    if (added) *added = std::move(copies);
     return builder.take();
+}
+
+Selection addedBy(const Delta& delta) {
+    Selection added;
+    for (const Change<Node>& change : delta.nodes)
+        if (!change.before) added.nodes.insert(change.after->id);
+    for (const Change<Note>& change : delta.notes)
+        if (!change.before) added.notes.insert(change.after->id);
+    return added;
 }
 
 Delta detach(const Graph& graph, const Selection& selection) {
@@ -270,8 +296,12 @@ Delta collapseLane(const Graph& graph, LaneId lane, bool collapsed) {
 
 void openLanesOf(const Graph& graph, Delta& delta) {
     std::set<LaneId> lanes;
-    for (const Change<Node>& change : delta.nodes)
-        if (!change.before && change.after) lanes.insert(change.after->lane);
+    const auto add = [&lanes](const auto& changes) {
+        for (const auto& change : changes)
+            if (!change.before) lanes.insert(change.after->lane);
+    };
+    add(delta.nodes);
+    add(delta.notes);
     for (const LaneId id : lanes) {
         const Delta opened = collapseLane(graph, id, false);
         delta.lanes.insert(delta.lanes.end(), opened.lanes.begin(), opened.lanes.end());

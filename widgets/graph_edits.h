@@ -6,7 +6,6 @@
 #include <QString>
 
 #include <optional>
-#include <vector>
 
 namespace twb {
 
@@ -14,11 +13,14 @@ namespace twb {
 
 /// The selected nodes and notes, and the edges between the nodes, as clipboard text.
 QString copyText(const Graph& graph, const Selection& selection);
-/// Pastes clipboard text beside its original position. Throws Error(badFile) for text that is not a fragment.
-Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane, std::vector<NodeId>* added);
-Delta duplicate(const Graph& graph, const Selection& selection, std::vector<NodeId>* added);
+/// Pastes clipboard text beside its original position, and not exactly on an earlier copy. Throws
+/// Error(badFile) for text that is not a fragment.
+Delta pasteText(const Graph& graph, const QString& text, LaneId fallbackLane);
+Delta duplicate(const Graph& graph, const Selection& selection);
 /// The same; the copies have the inputs of the originals.
-Delta duplicateWithInputs(const Graph& graph, const Selection& selection, std::vector<NodeId>* added);
+Delta duplicateWithInputs(const Graph& graph, const Selection& selection);
+/// The nodes and notes that a change adds.
+Selection addedBy(const Delta& delta);
 /// Removes the selected edge, and all edges between the selection and other nodes.
 Delta detach(const Graph& graph, const Selection& selection);
 Delta removeSelection(const Graph& graph, const Selection& selection);

@@ -51,7 +51,7 @@ void AddActions::add(const std::function<Delta(std::vector<NodeId>*)>& make) {
         std::vector<NodeId> added;
         Delta delta = make(&added);
         openLanesOf(m_document.graph(), delta);
-        m_editor.edit(std::move(delta), added);
+        m_editor.edit(std::move(delta), {{added.begin(), added.end()}, {}, std::nullopt});
         if (!added.empty()) m_canvas.navigator().reveal(added.front());
     });
 }
@@ -128,8 +128,11 @@ void AddActions::addNoteInView() {
     const QString text =
         QInputDialog::getMultiLineText(&m_window, tr("Add note"), tr("Text of the note"), {}, &ok);
     if (!ok || text.trimmed().isEmpty()) return;
-    m_editor.edit(twb::addNote(m_document.graph(), lane, positionAt(m_canvas.scene(), m_canvas.middle()),
-                               text.trimmed()));
+    Delta delta = twb::addNote(m_document.graph(), lane, positionAt(m_canvas.scene(), m_canvas.middle()),
+                               text.trimmed());
+    openLanesOf(m_document.graph(), delta);
+    Selection added = addedBy(delta);
+    m_editor.edit(std::move(delta), std::move(added));
 }
 
 void AddActions::editNote(NoteId id) {

@@ -71,12 +71,7 @@ void EditActions::fill(QMenu& menu) {
         m_editor.edit(removeSelection(m_document.graph(), m_document.selection()));
     };
     const auto duplicates = [this](auto make) {
-        return [this, make] {
-            std::vector<NodeId> added;
-            Delta delta = make(m_document.graph(), m_document.selection(), &added);
-            putIn(m_canvas.navigator().inside(), delta);
-            m_editor.edit(std::move(delta), added);
-        };
+        return [this, make] { addCopies(make(m_document.graph(), m_document.selection())); };
     };
     m_cut = add(tr("Cu&t"), QKeySequence::Cut, [this, remove] {
         copySelection();
@@ -227,13 +222,23 @@ void EditActions::copySelection() {
 
 void EditActions::pasteClipboard() {
     m_editor.attempt(tr("The clipboard holds no nodes"), [this] {
-        std::vector<NodeId> added;
-        Delta delta = pasteText(m_document.graph(), QApplication::clipboard()->text(),
-                                laneAt(m_canvas.scene(), m_canvas.middle()), &added);
-        putIn(m_canvas.navigator().inside(), delta);
-        openLanesOf(m_document.graph(), delta);
-        m_editor.edit(std::move(delta), added);
+        addCopies(pasteText(m_document.graph(), QApplication::clipboard()->text(),
+                            laneAt(m_canvas.scene(), m_canvas.middle())));
     });
+}
+
+/// Applies `delta`, selects what it adds, and scrolls there if nothing of it is in view.
+void EditActions::addCopies(Delta delta) {
+    const FrameId inside = m_canvas.navigator().inside();
+    putIn(inside, delta);
+    openLanesOf(m_document.graph(), delta);
+    Selection added = addedBy(delta);
+    if (inside != FrameId::none) added.notes.clear(); // the open module does not show them
+    m_editor.edit(std::move(delta), added);
+    const QRectF place = m_canvas.scene().boundsOf({added.nodes.begin(), added.nodes.end()},
+                                                   {added.notes.begin(), added.notes.end()});
+    if (!place.isEmpty() && !m_canvas.view().freeViewport().intersects(place))
+        m_canvas.navigator().centerOn(place.center());
 }
 
 } // namespace twb

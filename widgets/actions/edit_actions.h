@@ -42,6 +42,7 @@ private:
     std::vector<AlignedCard> selectedCards() const;
     void copySelection();
     void pasteClipboard();
+    void addCopies(Delta delta);
 
     Document& m_document;
     CanvasWidget& m_canvas;

@@ -13,14 +13,11 @@ namespace twb {
 GraphEditor::GraphEditor(Document& document, LogPanel& log, StatusLine& status, QWidget& window)
     : m_document(document), m_log(log), m_status(status), m_window(window) {}
 
-void GraphEditor::edit(Delta delta, const std::vector<NodeId>& select) {
+void GraphEditor::edit(Delta delta, Selection select) {
     if (delta.empty()) return;
     m_log.add(Severity::note, toQt(delta.title));
     m_document.apply(std::move(delta));
-    if (select.empty()) return;
-    Selection selection;
-    selection.nodes.insert(select.begin(), select.end());
-    m_document.select(std::move(selection));
+    if (!select.empty()) m_document.select(std::move(select));
 }
 
 bool GraphEditor::attempt(const QString& title, const std::function<void()>& change) {

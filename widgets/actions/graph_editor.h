@@ -3,7 +3,6 @@
 #include "widgets/document.h"
 
 #include <functional>
-#include <vector>
 
 class QWidget;
 
@@ -18,8 +17,8 @@ public:
     /// Message boxes belong to `window`.
     GraphEditor(Document& document, LogPanel& log, StatusLine& status, QWidget& window);
 
-    /// One undo step; does nothing for an empty Delta. Selects the nodes in `select`, if there are any.
-    void edit(Delta delta, const std::vector<NodeId>& select = {});
+    /// One undo step; does nothing for an empty Delta. Selects `select` unless it is empty.
+    void edit(Delta delta, Selection select = {});
     /// Runs `change`; an Error is shown in a message box. True on success.
     bool attempt(const QString& title, const std::function<void()>& change);
     void showError(const QString& title, const QString& sentence);
