@@ -99,7 +99,7 @@ void MainWindow::buildEditMenu() {
     m_edits->fill(menu);
     m_rename = needSelection(twb::addAction(menu, tr("&Rename"), QKeySequence(QStringLiteral("F2")),
                                             [this] { m_inspector->editName(); }),
-                             m_document);
+                             m_document, Part::oneNode);
     menu.addSeparator();
     twb::addAction(menu, tr("Se&ttings…"), QKeySequence(QStringLiteral("Ctrl+,")),
                    [this] { editSettings(SettingsPage::general); });
@@ -187,7 +187,7 @@ void MainWindow::buildHelpMenu() {
                                      m_inspector->show();
                                      m_inspector->openHelp();
                                  }),
-                  m_document);
+                  m_document, Part::nodes);
     twb::addAction(menu, tr("&Keys…"), QKeySequence(QStringLiteral("Ctrl+Shift+K")),
                    [this] { editSettings(SettingsPage::shortcuts); });
     menu.addAction(m_view->legend());

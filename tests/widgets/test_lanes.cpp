@@ -87,6 +87,28 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
+    void aMenuOffersOnlyPossibleMoves() {
+        const ThreeLanes g;
+        WindowHand hand(g.graph);
+        QMenu* menu = nullptr;
+        for (QMenu* one : hand.window->findChildren<QMenu*>())
+            if (one->title() == QStringLiteral("&Lane")) menu = one;
+        QVERIFY(menu);
+        QAction* up = action(*hand.window, QStringLiteral("Move up"));
+        QAction* down = action(*hand.window, QStringLiteral("Move down"));
+        hand.click(hand.middle(g.x));
+        menu->popup(hand.canvas.mapToGlobal(QPoint(200, 200)));
+        QVERIFY(!up->isEnabled() && down->isEnabled());
+        QTest::keyClick(menu, Qt::Key_Escape);
+        hand.click(hand.middle(g.neg));
+        menu->popup(hand.canvas.mapToGlobal(QPoint(200, 200)));
+        QVERIFY(up->isEnabled() && down->isEnabled());
+        QTest::keyClick(menu, Qt::Key_Escape);
+        hand.key(Qt::Key_PageUp, Qt::ControlModifier | Qt::AltModifier);
+        QCOMPARE(hand.graph().lanesInOrder().front().id, g.cuda);
+        QVERIFY(up->isEnabled());
+    }
+
     void aLaneThatIsRemovedAsksWhereItsNodesGo() {
         const ThreeLanes g;
         WindowHand hand(g.graph);

@@ -36,6 +36,7 @@ private Q_SLOTS:
     void typedAttributesReachTheGraphOrAreRefused();
     void undoAndRedoByKeys();
     void copyPasteDuplicateDelete();
+    void actionsNeedWhatTheyApplyTo();
     void problemRowSelectsAndFixRepairs();
     void themeSwitches();
     void deviceChoiceChangesWhatStandsBehind();
@@ -193,6 +194,54 @@ void TestMainWindow::copyPasteDuplicateDelete() {
     action(*window, QStringLiteral("Paste"))->trigger();
     QVERIFY(answer.answered());
     QCOMPARE(window->document().graph().nodes().size(), before + 1);
+}
+
+/// Cut deleted a selected wire and copied nothing; the others did nothing.
+void TestMainWindow::actionsNeedWhatTheyApplyTo() {
+    const auto window = makeWindow();
+    window->load(sourcePath(kDigits));
+    Document& document = window->document();
+    const char* const ofNodes[] = {"Connect to an input…",
+                                   "Same op",
+                                   "Left",
+                                   "Distribute horizontally",
+                                   "Make module from selection",
+                                   "Pause after the node",
+                                   "Pause before the node",
+                                   "Pause on NaN or inf",
+                                   "Pause on a condition…",
+                                   "Help for the selected op"};
+    const char* const ofCopies[] = {"Cut", "Copy", "Duplicate", "Duplicate with inputs"};
+    const auto isOn = [&](const char* text) {
+        const QAction* found = action(*window, QString::fromUtf8(text));
+        if (!found) qCritical("no action %s", text);
+        return found && found->isEnabled();
+    };
+    const auto areOn = [&](const auto& texts) { return int(std::ranges::count_if(texts, isOn)); };
+    const Edge wire = document.graph().edges().front();
+    QApplication::clipboard()->setText(QStringLiteral("kept"));
+    document.select({{}, {}, wire});
+    QCOMPARE(areOn(ofNodes), 0);
+    QCOMPARE(areOn(ofCopies), 0);
+    QVERIFY(isOn("Delete") && isOn("Disconnect") && isOn("Upstream"));
+    QVERIFY(!isOn("Rename") && !isOn("Delete and reconnect") && !isOn("All on lane"));
+    window->canvas().setFocus();
+    QTest::keyClick(&window->canvas(), Qt::Key_X, Qt::ControlModifier);
+    QVERIFY(document.graph().sourceOf(wire.to) == wire.from);
+    QCOMPARE(QApplication::clipboard()->text(), QStringLiteral("kept"));
+    document.select({{}, {document.graph().notes().begin()->id}, std::nullopt});
+    QCOMPARE(areOn(ofNodes), 0);
+    QCOMPARE(areOn(ofCopies), 4);
+    QVERIFY(isOn("Delete") && isOn("All on lane") && !isOn("Disconnect") && !isOn("Upstream"));
+    document.select({{wire.from.node}, {}, std::nullopt});
+    QCOMPARE(areOn(ofNodes), 10);
+    QCOMPARE(areOn(ofCopies), 4);
+    QVERIFY(isOn("Rename") && isOn("Delete and reconnect"));
+    document.select({{wire.from.node, wire.to.node}, {}, std::nullopt});
+    QVERIFY(!isOn("Rename"));
+    document.select({});
+    QVERIFY(!isOn("Delete"));
+    QCOMPARE(areOn(ofCopies), 0);
 }
 
 void TestMainWindow::problemRowSelectsAndFixRepairs() {

@@ -86,7 +86,7 @@ void AnalysisActions::fill(QMenu& menu) {
     QAction* pin = addAction(menu, tr("P&in to lane"), QKeySequence(QStringLiteral("Ctrl+Alt+K")),
                              [this] { pinSelection(); });
     pin->setToolTip(tr("Proposed fixes and placements do not move a pinned node."));
-    needSelection(pin, m_document);
+    needSelection(pin, m_document, Part::nodes);
 }
 
 void AnalysisActions::reviewFixes() {

@@ -37,7 +37,7 @@ void BreakpointActions::fill(QMenu& menu) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), toggles(kind));
         action->setCheckable(true);
         m_kinds.push_back({kind, action});
-        needSelection(action, m_document);
+        needSelection(action, m_document, Part::nodes);
         if (kind != Kind::nanOrInf) keepOnCanvas(*action, m_canvas);
     }
     QAction* condition =
@@ -45,7 +45,7 @@ void BreakpointActions::fill(QMenu& menu) {
             const std::set<NodeId>& nodes = m_document.selection().nodes;
             if (!nodes.empty()) askForCondition(std::vector<NodeId>(nodes.begin(), nodes.end()));
         });
-    needSelection(condition, m_document);
+    needSelection(condition, m_document, Part::nodes);
     menu.addSeparator();
     m_enable =
         addAction(menu, tr("&Disable breakpoints"), QKeySequence(QStringLiteral("Ctrl+Alt+V")), [this] {

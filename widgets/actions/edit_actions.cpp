@@ -64,31 +64,37 @@ void EditActions::fillHistory(QMenu& menu) {
 }
 
 void EditActions::fill(QMenu& menu) {
-    const auto add = [&](const QString& text, const QKeySequence& keys, const std::function<void()>& act) {
-        return needSelection(addAction(menu, text, keys, act), m_document);
+    const auto add = [&](const QString& text, const QKeySequence& keys, Parts parts,
+                         const std::function<void()>& act) {
+        return needSelection(addAction(menu, text, keys, act), m_document, parts);
     };
+    const Parts copied = Part::nodes | Part::notes;
     const auto remove = [this] {
         m_editor.edit(removeSelection(m_document.graph(), m_document.selection()));
     };
     const auto duplicates = [this](auto make) {
         return [this, make] { addCopies(make(m_document.graph(), m_document.selection())); };
     };
-    m_cut = add(tr("Cu&t"), QKeySequence::Cut, [this, remove] {
+    m_cut = add(tr("Cu&t"), QKeySequence::Cut, copied, [this, remove] {
         copySelection();
         remove();
     });
-    m_copy = add(tr("&Copy"), QKeySequence::Copy, [this] { copySelection(); });
+    m_copy = add(tr("&Copy"), QKeySequence::Copy, copied, [this] { copySelection(); });
     m_paste = addAction(menu, tr("&Paste"), QKeySequence::Paste, [this] { pasteClipboard(); });
-    m_duplicate = add(tr("&Duplicate"), QKeySequence(QStringLiteral("Ctrl+D")), duplicates(twb::duplicate));
-    add(tr("Duplicate with &inputs"), QKeySequence(QStringLiteral("Ctrl+Shift+D")),
+    m_duplicate =
+        add(tr("&Duplicate"), QKeySequence(QStringLiteral("Ctrl+D")), copied, duplicates(twb::duplicate));
+    add(tr("Duplicate with &inputs"), QKeySequence(QStringLiteral("Ctrl+Shift+D")), copied,
         duplicates(duplicateWithInputs));
-    add(tr("Connect to an &input…"), QKeySequence(QStringLiteral("Ctrl+E")), [this] { connectByName(); });
-    add(tr("Disc&onnect"), QKeySequence(QStringLiteral("Ctrl+Shift+X")),
+    add(tr("Connect to an &input…"), QKeySequence(QStringLiteral("Ctrl+E")), Part::nodes,
+        [this] { connectByName(); });
+    add(tr("Disc&onnect"), QKeySequence(QStringLiteral("Ctrl+Shift+X")), Part::nodes | Part::wire,
         [this] { m_editor.edit(detach(m_document.graph(), m_document.selection())); });
-    m_remove = add(tr("De&lete"), QKeySequence::Delete, remove);
-    m_removeThrough = add(tr("Delete and reco&nnect"), QKeySequence(QStringLiteral("Ctrl+Del")), [this] {
-        m_editor.edit(twb::removeThrough(m_document.graph(), m_document.analysis(), m_document.selection()));
-    });
+    m_remove = add(tr("De&lete"), QKeySequence::Delete, copied | Part::wire | Part::dots, remove);
+    m_removeThrough = add(tr("Delete and reco&nnect"), QKeySequence(QStringLiteral("Ctrl+Del")),
+                          Part::nodes | Part::dots, [this] {
+                              m_editor.edit(twb::removeThrough(m_document.graph(), m_document.analysis(),
+                                                               m_document.selection()));
+                          });
     menu.addSeparator();
     m_selectAll = addAction(menu, tr("Select &all"), QKeySequence::SelectAll,
                             [this] { m_canvas.commands().selectAll(); });
@@ -150,25 +156,28 @@ void EditActions::connectByName() {
 
 void EditActions::fillSelectMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
-    const auto add = [&](const QString& text, const QString& shortcut, const QString& why, auto select) {
+    const auto add = [&](const QString& text, const QString& shortcut, const QString& why, Parts parts,
+                         auto select) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), [this, select] {
             m_document.select(select(m_document.graph(), m_document.selection()));
         });
         action->setToolTip(why);
-        needSelection(action, m_document);
+        needSelection(action, m_document, parts);
     };
+    const Parts starts = Part::nodes | Part::wire;
     const auto reaching = [](Reach way) {
         return [way](const Graph& graph, const Selection& what) { return withReach(graph, what, way); };
     };
-    add(tr("&Upstream"), QStringLiteral("Ctrl+U"), tr("Adds all nodes upstream of the selection."),
+    add(tr("&Upstream"), QStringLiteral("Ctrl+U"), tr("Adds all nodes upstream of the selection."), starts,
         reaching(Reach::upstream));
     add(tr("&Downstream"), QStringLiteral("Ctrl+J"), tr("Adds all nodes downstream of the selection."),
-        reaching(Reach::downstream));
+        starts, reaching(Reach::downstream));
     add(tr("&Connected"), QStringLiteral("Ctrl+L"), tr("Adds all nodes that are connected to the selection."),
-        reaching(Reach::connected));
-    add(tr("Same &op"), QStringLiteral("Ctrl+K"), tr("Selects all nodes with the same op."), withSameOp);
+        starts, reaching(Reach::connected));
+    add(tr("Same &op"), QStringLiteral("Ctrl+K"), tr("Selects all nodes with the same op."), Part::nodes,
+        withSameOp);
     add(tr("All on &lane"), QStringLiteral("Ctrl+Shift+A"), tr("Selects all nodes on the same lanes."),
-        withLanes);
+        Part::nodes | Part::notes, withLanes);
 }
 
 /// The sizes as drawn; a folded parameter is part of its card.
@@ -189,7 +198,7 @@ void EditActions::fillAlignMenu(QMenu& menu) {
             m_editor.edit(arrange(m_document.graph(), selectedCards()));
         });
         action->setToolTip(why);
-        needSelection(action, m_document);
+        needSelection(action, m_document, Part::nodes);
     };
     const auto aligned = [](Alignment how) {
         return [how](const Graph& graph, const auto& cards) { return twb::align(graph, cards, how); };

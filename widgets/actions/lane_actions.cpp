@@ -60,14 +60,15 @@ LaneId LaneActions::laneAtHand() const {
 void LaneActions::fillLaneMenu(QMenu& menu) {
     menu.setToolTipsVisible(true);
     const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
-        addAction(menu, text, QKeySequence(shortcut), act)
-            ->setToolTip(
-                tr("Applies to the lane of the selection, or to the lane in the middle of the view."));
+        QAction* action = addAction(menu, text, QKeySequence(shortcut), act);
+        action->setToolTip(
+            tr("Applies to the lane of the selection, or to the lane in the middle of the view."));
+        return action;
     };
-    add(tr("Move &up"), QStringLiteral("Ctrl+Alt+PgUp"),
-        [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
-    add(tr("Move &down"), QStringLiteral("Ctrl+Alt+PgDown"),
-        [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
+    QAction* up = add(tr("Move &up"), QStringLiteral("Ctrl+Alt+PgUp"),
+                      [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), -1)); });
+    QAction* down = add(tr("Move &down"), QStringLiteral("Ctrl+Alt+PgDown"),
+                        [this] { m_editor.edit(moveLane(m_document.graph(), laneAtHand(), 1)); });
     add(tr("C&ollapse or expand"), QStringLiteral("Ctrl+Alt+Z"), [this] {
         if (const Lane* lane = m_document.graph().find(laneAtHand()))
             m_editor.edit(collapseLane(m_document.graph(), lane->id, !lane->collapsed));
@@ -82,8 +83,15 @@ void LaneActions::fillLaneMenu(QMenu& menu) {
         hardware->clear();
         if (const Lane* lane = m_document.graph().find(laneAtHand())) fillHardware(*hardware, lane->device);
     });
-    connect(&menu, &QMenu::aboutToShow, this, [this, devices, hardware] {
+    // The keys work while the menu is closed: another lane may be at hand by then.
+    connect(&menu, &QMenu::aboutToHide, this, [up, down] {
+        up->setEnabled(true);
+        down->setEnabled(true);
+    });
+    connect(&menu, &QMenu::aboutToShow, this, [this, up, down, devices, hardware] {
         const Lane* lane = m_document.graph().find(laneAtHand());
+        up->setEnabled(lane && !moveLane(m_document.graph(), lane->id, -1).empty());
+        down->setEnabled(lane && !moveLane(m_document.graph(), lane->id, 1).empty());
         devices->menuAction()->setEnabled(lane);
         hardware->menuAction()->setEnabled(lane && lane->device.isCuda());
     });

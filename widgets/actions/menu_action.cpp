@@ -38,8 +38,15 @@ void keepOnCanvas(QAction& action, CanvasWidget& canvas) {
     canvas.addAction(&action);
 }
 
-QAction* needSelection(QAction* action, Document& document) {
-    const auto refresh = [action, &document] { action->setEnabled(!document.selection().empty()); };
+QAction* needSelection(QAction* action, Document& document, Parts parts) {
+    const auto refresh = [action, &document, parts] {
+        const Selection& selection = document.selection();
+        action->setEnabled((parts & Part::oneNode && selection.nodes.size() == 1) ||
+                           (parts & Part::nodes && !selection.nodes.empty()) ||
+                           (parts & Part::notes && !selection.notes.empty()) ||
+                           (parts & Part::wire && selection.edge) ||
+                           (parts & Part::dots && !selection.dots.empty()));
+    };
     QObject::connect(&document, &Document::selectionChanged, action, refresh);
     refresh();
     return action;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <QAction>
+#include <QFlags>
 #include <QKeySequence>
 #include <QMenu>
 #include <QString>
 
+#include <cstdint>
 #include <functional>
 
 namespace twb {
@@ -20,7 +22,12 @@ QAction* addAction(QMenu& menu, const QString& text, const QKeySequence& shortcu
 QString pathOf(const QAction& action);
 /// Restricts a shortcut to the canvas: a letter alone is typed elsewhere.
 void keepOnCanvas(QAction& action, CanvasWidget& canvas);
-/// Enables an action while something is selected. Returns it.
-QAction* needSelection(QAction* action, Document& document);
+/// Parts of a selection.
+enum class Part : std::uint8_t { oneNode = 1, nodes = 2, notes = 4, wire = 8, dots = 16 };
+using Parts = QFlags<Part>;
+Q_DECLARE_OPERATORS_FOR_FLAGS(Parts)
+
+/// Enables an action while the selection has one of these parts, to which the action applies. Returns it.
+QAction* needSelection(QAction* action, Document& document, Parts parts);
 
 } // namespace twb

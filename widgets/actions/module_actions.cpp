@@ -80,7 +80,7 @@ void ModuleActions::fill(QMenu& menu) {
     needSelection(
         addAction(menu, tr("Make &module from selection"), QKeySequence(QStringLiteral("Ctrl+G")),
                   [this] { m_editor.edit(makeModule(m_document.graph(), m_document.selection())); }),
-        m_document);
+        m_document, Part::nodes);
     const auto add = [&](const QString& text, const QString& shortcut, const std::function<void()>& act) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), act);
         m_needModule.push_back(action);
