@@ -92,6 +92,29 @@ private Q_SLOTS:
         QTRY_VERIFY(opened.notice->isVisible());
     }
 
+    void aReloadStaysInTheOpenModule() {
+        const Opened opened;
+        const auto framed = [](Graph graph) {
+            DeltaBuilder builder(graph, "frame");
+            const FrameId module = builder.addFrame({FrameId::none, "module", FrameId::none});
+            Node leaky = *graph.findByName("leaky");
+            leaky.frame = module;
+            builder.change(leaky);
+            graph.apply(builder.take());
+            return graph;
+        };
+        saveProject(framed(before()), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        opened.press("Reload");
+        const FrameId module = opened.hand.graph().frames().begin()->id;
+        opened.hand.canvas.navigator().enter(module);
+        saveProject(framed(after()), opened.path.toStdString());
+        QTRY_VERIFY(opened.notice->isVisible());
+        opened.press("Reload");
+        QVERIFY(opened.hand.graph() == framed(after()));
+        QCOMPARE(opened.hand.canvas.navigator().inside(), module);
+    }
+
     void keptVersionCountsAsModified() {
         const Opened opened;
         saveProject(after(), opened.path.toStdString());

@@ -206,6 +206,39 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
     }
 
+    /// A bookmark showed its place in whatever module was open.
+    void bookmarksEnterAndLeaveModules() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        const auto bookmark = [&](Qt::Key number, bool sets) {
+            hand.key(Qt::Key_B, sets ? Qt::ControlModifier | Qt::ShiftModifier : Qt::ControlModifier);
+            hand.key(number);
+        };
+        CanvasNavigator& navigator = hand.canvas.navigator();
+        bookmark(Qt::Key_1, true);
+        navigator.enter(g.inner);
+        navigator.zoom100();
+        bookmark(Qt::Key_2, true);
+        const QPointF middle = navigator.spot().middle;
+        bookmark(Qt::Key_1, false);
+        QCOMPARE(navigator.inside(), FrameId::none);
+        bookmark(Qt::Key_2, false);
+        QCOMPARE(navigator.inside(), g.inner);
+        QVERIFY(QLineF(navigator.spot().middle, middle).length() < 1);
+        QCOMPARE(hand.canvas.view().zoom(), 1.0);
+        // Without its module, a bookmark shows the whole graph.
+        navigator.enter(FrameId::none);
+        DeltaBuilder builder(hand.graph(), "dissolve");
+        Node neg = hand.node(g.neg);
+        neg.frame = g.outer;
+        builder.change(neg);
+        builder.removeFrame(g.inner);
+        hand.document.apply(builder.take());
+        navigator.enter(g.outer);
+        bookmark(Qt::Key_2, false);
+        QCOMPARE(navigator.inside(), FrameId::none);
+    }
+
     void problemOpensTheModule() {
         Nested g;
         DeltaBuilder builder(g.graph, "break");

@@ -193,6 +193,7 @@ void CanvasNavigator::centerOn(QPointF at) {
 }
 
 void CanvasNavigator::show(const Spot& spot) {
+    enter(m_document.graph().find(spot.inside) ? spot.inside : FrameId::none);
     m_view.zoomAt(QRectF(m_canvas.rect()).center(), spot.zoom);
     centerOn(spot.middle);
 }

@@ -61,12 +61,14 @@ public:
     void zoomAt(QPointF pixel, double zoom);
     void panBy(QPointF pixels);
     void centerOn(QPointF at);
-    /// The centre of the view and the zoom.
+    /// The centre of the view, the zoom and the open module.
     struct Spot {
         QPointF middle;
         double zoom = 1;
+        FrameId inside = FrameId::none;
     };
-    Spot spot() const { return {m_view.freeViewport().center(), m_view.zoom()}; }
+    Spot spot() const { return {m_view.freeViewport().center(), m_view.zoom(), m_inside}; }
+    /// If its module no longer exists, shows the whole graph.
     void show(const Spot& spot);
 
 Q_SIGNALS:
