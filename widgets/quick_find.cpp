@@ -5,19 +5,21 @@
 #include "widgets/theme.h"
 
 #include <QAbstractItemView>
+#include <QAbstractListModel>
 #include <QAction>
 #include <QCompleter>
 #include <QKeyEvent>
 #include <QListView>
 #include <QPainter>
-#include <QStandardItemModel>
 #include <QStyledItemDelegate>
 #include <QTimer>
+
+#include <utility>
 
 namespace twb {
 namespace {
 
-constexpr int kItemRole = Qt::UserRole;
+constexpr int kItemRole = Qt::UserRole; ///< its index
 constexpr int kHintRole = Qt::UserRole + 1;
 constexpr int kAroundWords = 48; ///< px: icon, frame and cursor
 
@@ -80,8 +82,41 @@ private:
 
 } // namespace
 
+/// All items are replaced at once: for every change of its model, the completer looks at all rows.
+class QuickFind::Model : public QAbstractListModel {
+public:
+    using QAbstractListModel::QAbstractListModel;
+
+    const std::vector<Item>& items() const noexcept { return m_items; }
+    void setItems(std::vector<Item> items) {
+        beginResetModel();
+        m_items = std::move(items);
+        endResetModel();
+    }
+    int rowCount(const QModelIndex& parent = {}) const override {
+        return parent.isValid() ? 0 : int(m_items.size());
+    }
+    QVariant data(const QModelIndex& index, int role) const override {
+        const Item& item = m_items[std::size_t(index.row())];
+        switch (role) {
+        case Qt::DisplayRole:
+        case Qt::EditRole:
+            return item.text;
+        case kItemRole:
+            return index.row();
+        case kHintRole:
+            return item.hint;
+        default:
+            return {};
+        }
+    }
+
+private:
+    std::vector<Item> m_items;
+};
+
 QuickFind::QuickFind(QWidget* parent)
-    : QLineEdit(parent), m_model(new QStandardItemModel(this)), m_completer(new QCompleter(m_model, this)) {
+    : QLineEdit(parent), m_model(new Model(this)), m_completer(new QCompleter(m_model, this)) {
     setObjectName(QStringLiteral("quickFind"));
     setProperty("role", QStringLiteral("pill"));
     setScope(Scope::all);
@@ -95,6 +130,7 @@ QuickFind::QuickFind(QWidget* parent)
     list->setProperty("role", QStringLiteral("popup"));
     list->setAccessibleName(tr("Matches"));
     list->setMinimumWidth(320);
+    list->setUniformItemSizes(true); // else it measures each match
     m_completer->setPopup(list);
     list->setItemDelegate(new ItemDelegate(list)); // setPopup sets its own delegate, so this comes later
     setCompleter(m_completer);
@@ -139,25 +175,15 @@ void QuickFind::focusOutEvent(QFocusEvent* event) {
 }
 
 void QuickFind::focusInEvent(QFocusEvent* event) {
-    if (m_source && event->reason() != Qt::PopupFocusReason) {
-        m_items = m_source(m_scope);
-        m_model->clear();
-        for (std::size_t i = 0; i < m_items.size(); ++i) {
-            auto* item = new QStandardItem(m_items[i].text);
-            item->setData(qulonglong(i), kItemRole);
-            item->setData(m_items[i].hint, kHintRole);
-            item->setEditable(false);
-            m_model->appendRow(item);
-        }
-    }
+    if (m_source && event->reason() != Qt::PopupFocusReason) m_model->setItems(m_source(m_scope));
     QLineEdit::focusInEvent(event);
 }
 
 void QuickFind::take(const QModelIndex& index) {
     const std::size_t at = index.data(kItemRole).toULongLong();
-    if (at >= m_items.size()) return;
+    if (at >= m_model->items().size()) return;
     m_completer->popup()->hide(); // the list has the keyboard until then
-    const std::function<void()> taken = m_items[at].take;
+    const std::function<void()> taken = m_model->items()[at].take;
     // The completer writes the text into the field after this signal.
     QTimer::singleShot(0, this, [this, taken] {
         clear();

@@ -6,7 +6,6 @@
 #include <vector>
 
 class QCompleter;
-class QStandardItemModel;
 
 namespace twb {
 
@@ -41,14 +40,15 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
+    class Model;
+
     void take(const QModelIndex& index);
     void setScope(Scope scope);
     void fitPlaceholder();
 
     std::function<std::vector<Item>(Scope)> m_source;
     Scope m_scope = Scope::all;
-    std::vector<Item> m_items;
-    QStandardItemModel* m_model;
+    Model* m_model;
     QCompleter* m_completer;
 };
 
