@@ -28,10 +28,14 @@ public:
     void placeTitles(const Scene& scene, double zoom);
 
 private:
-    void placeModuleTitles(const Scene& scene, double zoom, std::vector<QRectF>& taken);
-    void markCarried(const Scene& scene, const std::unordered_map<FrameId, std::size_t>& indexOf);
+    struct Obstacles;
+
+    void placeModuleTitles(double zoom, Obstacles& obstacles);
+    void markCarried(const Scene& scene);
 
     std::vector<FrameShape> m_frames;
+    std::unordered_map<FrameId, std::size_t> m_indexOf;
+    std::vector<std::size_t> m_fixed; ///< the frames that are not being moved
     FrameId m_open = FrameId::none;
 };
 

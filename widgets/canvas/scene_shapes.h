@@ -208,7 +208,8 @@ struct FrameShape {
     QRectF rect;      ///< empty if it has no content
     QRectF titleRect; ///< the handle, in canvas units; empty where there is no room for one
     double titleScale = 1;
-    QString title;
+    std::string words;  ///< the whole title
+    QString title;      ///< as much of it as a frame shows at most
     QString shownTitle; ///< as much of it as there is room for
     FrameId parent = FrameId::none;
     int depth = 0;

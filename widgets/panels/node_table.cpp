@@ -34,14 +34,6 @@ const EdgeRun* runOf(const RunController& runs, const Edge& edge) {
     return found == runs.state().edges.end() ? nullptr : &found->second;
 }
 
-/// The sum of all nodes' times in an iteration.
-double sumOf(const RunController& runs) {
-    double sum = 0;
-    for (const auto& [id, run] : runs.state().nodes)
-        if (!run.once) sum += run.ns;
-    return sum;
-}
-
 /// The preferred widths of all columns, and the columns that a narrow table hides, the least important one
 /// first. The remaining columns shrink to no less than two thirds of their widths.
 struct Columns {
@@ -119,6 +111,12 @@ std::vector<NodeId> NodeTableModel::read() const {
     return ids;
 }
 
+void NodeTableModel::readFigures() {
+    m_sum = 0;
+    for (const auto& [id, run] : m_runs.state().nodes)
+        if (!run.once) m_sum += run.ns;
+}
+
 int NodeTableModel::rowOf(NodeId node) const {
     const auto at = std::lower_bound(rows().begin(), rows().end(), node);
     return at != rows().end() && *at == node ? int(at - rows().begin()) : -1;
@@ -142,8 +140,8 @@ QString NodeTableModel::text(const NodeId& id, int column) const {
     }
     case NodeColumn::share: {
         const NodeRun* run = runOf(m_runs, id);
-        if (!run || run->ns <= 0 || run->once) return {};
-        return percentage(100 * run->ns / sumOf(m_runs), 1);
+        if (!run || run->ns <= 0 || run->once || m_sum <= 0) return {};
+        return percentage(100 * run->ns / m_sum, 1);
     }
     case NodeColumn::kind: {
         const NodeRun* run = runOf(m_runs, id);

@@ -25,10 +25,12 @@ public:
     void refresh() {
         beginResetModel();
         m_rows = read();
+        readFigures();
         endResetModel();
     }
     /// Updates the figures after a run; the rows stay the same.
     void refreshFigures() {
+        readFigures();
         if (!m_rows.empty())
             Q_EMIT dataChanged(index(0, 0), index(int(m_rows.size()) - 1, int(m_columns.size()) - 1));
     }
@@ -59,6 +61,8 @@ public:
 
 protected:
     virtual std::vector<Row> read() const = 0;
+    /// Computes what the figures of all rows have in common, once for all cells.
+    virtual void readFigures() {}
     virtual QString text(const Row& row, int column) const = 0;
     /// The sort key of a figure column; nothing for a text column.
     virtual std::optional<double> number(const Row&, int) const { return std::nullopt; }
@@ -80,10 +84,12 @@ public:
 
 private:
     std::vector<NodeId> read() const override;
+    void readFigures() override;
     QString text(const NodeId& id, int column) const override;
     std::optional<double> number(const NodeId& id, int column) const override;
 
     const RunController& m_runs;
+    double m_sum = 0; ///< of all nodes' times in an iteration
 };
 
 /// The same for edges.

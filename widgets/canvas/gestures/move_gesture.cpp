@@ -228,8 +228,10 @@ void MoveGesture::show() {
         const Node* node = graph.find(item.node);
         if (node && frameFor(*node) != node->frame) m_preview.frame = frameFor(*node);
     }
-    for (const Frame& frame : graph.frames())
-        if (parentFor(frame) != frame.parent) m_preview.frame = parentFor(frame);
+    findCarried();
+    for (const auto& [module, node] : *m_carried)
+        if (const FrameId parent = parentFor(module, node); parent != graph.find(module)->parent)
+            m_preview.frame = parent;
     m_preview.splice.reset();
     if (const auto splice = spliceHere()) {
         const NodeShape& shape = *scene.nodes().find(m_items.front().node);
@@ -293,20 +295,40 @@ FrameId MoveGesture::frameFor(const Node& node) const {
     return frameBetween(node.frame, shape->rect.center() - shape->drag, shape->rect.center());
 }
 
-FrameId MoveGesture::parentFor(const Frame& frame) const {
+void MoveGesture::findCarried() {
+    if (m_carried) return;
     const Scene& scene = m_host.hostScene();
-    const FrameShape* shape = scene.frames().find(frame.id);
-    const FrameShape* parent = scene.frames().find(frame.parent);
-    // Items inside a moved frame stay in it, and a body goes with its owner.
-    if (!shape || !shape->isCarried || shape->isBody || (parent && parent->isCarried)) return frame.parent;
-    if (const NodeShape* card = scene.modules().cardOf(frame.id))
-        return frameBetween(frame.parent, card->rect.center() - card->drag, card->rect.center());
+    const Graph& graph = m_host.document().graph();
+    std::unordered_map<FrameId, NodeId> nodes;
     for (const Item& item : m_items) {
-        const NodeShape* node = scene.nodes().find(item.node);
-        if (!node || node->module != kNoSlot || !shape->rect.contains(node->rect)) continue;
-        return frameBetween(frame.parent, shape->rect.center() - node->drag, shape->rect.center());
+        const NodeShape* shape = scene.nodes().find(item.node);
+        if (!shape) continue;
+        const NodeShape* drawn = scene.nodes().drawn(item.node);
+        const ModuleShape* card = scene.modules().of(*drawn);
+        if (!card && shape->kind == NodeShape::Kind::hidden) continue;
+        std::size_t steps = graph.frames().size(); // ends a cycle of parents
+        for (const Frame* at = graph.find(shape->frame); at && steps-- > 0; at = graph.find(at->parent)) {
+            nodes.try_emplace(at->id, item.node);
+            if (card && card->frame == at->id) break;
+        }
     }
-    return frame.parent;
+    m_carried.emplace();
+    for (const FrameShape& shape : scene.frames().shapes()) {
+        const FrameShape* parent = scene.frames().find(shape.parent);
+        const auto node = nodes.find(shape.id);
+        // Items inside a moved frame stay in it, and a body goes with its owner.
+        if (node != nodes.end() && shape.isCarried && !shape.isBody && !(parent && parent->isCarried))
+            m_carried->emplace_back(shape.id, node->second);
+    }
+}
+
+FrameId MoveGesture::parentFor(FrameId module, NodeId node) const {
+    const Scene& scene = m_host.hostScene();
+    const NodeShape& shape = *scene.nodes().drawn(node);
+    const ModuleShape* card = scene.modules().of(shape);
+    const QRectF rect = card && card->frame == module ? shape.rect : scene.frames().find(module)->rect;
+    return frameBetween(m_host.document().graph().find(module)->parent, rect.center() - shape.drag,
+                        rect.center());
 }
 
 void MoveGesture::move(const Pointer& pointer) {
@@ -330,10 +352,10 @@ void MoveGesture::finish(const Pointer& pointer) {
     show();
     const Graph& graph = m_host.document().graph();
     DeltaBuilder builder(graph, "");
-    for (const Frame& frame : graph.frames()) {
-        Frame after = frame;
-        after.parent = parentFor(frame);
-        if (after.parent != frame.parent) builder.change(after);
+    for (const auto& [module, node] : *m_carried) {
+        Frame after = *graph.find(module);
+        after.parent = parentFor(module, node);
+        if (after.parent != graph.find(module)->parent) builder.change(after);
     }
     std::unordered_map<NodeId, FrameId> frames;
     for (const Item& item : m_items)

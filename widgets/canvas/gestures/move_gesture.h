@@ -56,8 +56,10 @@ private:
     /// The frame of a node at its new position: the frame into which it was dragged, or none if it was
     /// dragged out. A node that stays in its frame, or moves with all of it, keeps it.
     FrameId frameFor(const Node& node) const;
-    /// The same for a module of which all nodes move.
-    FrameId parentFor(const Frame& frame) const;
+    /// Fills m_carried. Call it when the scene shows the items as dragged.
+    void findCarried();
+    /// The same for a module of which all nodes move; `node` is one of them.
+    FrameId parentFor(FrameId module, NodeId node) const;
     FrameId frameBetween(FrameId home, QPointF from, QPointF to) const;
 
     QPointF m_start;
@@ -68,7 +70,9 @@ private:
     std::optional<Edge> m_pulledOut; ///< the wire of the new dot
     std::set<DotRef> m_chosen;       ///< dots that were selected themselves
     std::optional<QRectF> m_bounds;  ///< original bounds of the cards, or of the dots if there are no cards
-    std::vector<LaneId> m_seen;      ///< by item: the lane in the current preview
+    /// The modules that move as a whole, but not with a module around them, and a node of each.
+    std::optional<std::vector<std::pair<FrameId, NodeId>>> m_carried;
+    std::vector<LaneId> m_seen; ///< by item: the lane in the current preview
     std::optional<Selection> m_onClick;
     bool m_moving = false;
 };
