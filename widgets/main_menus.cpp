@@ -198,10 +198,16 @@ void MainWindow::buildHelpMenu() {
 
 void MainWindow::simplifyGraph() {
     const auto files = m_document.files();
-    SimplifyOptions options;
-    options.files = files.get();
     m_editor->attempt(tr("Cannot simplify the graph"), [&] {
-        Simplified simpler = simplify(m_document.graph(), options);
+        Simplified simpler;
+        const bool isDone = workCancellable(tr("Simplifying the graph…"), this,
+                                            [&, graph = m_document.graph()](const auto& isCancelled) {
+                                                SimplifyOptions options;
+                                                options.files = files.get();
+                                                options.isCancelled = isCancelled;
+                                                simpler = simplify(graph, options);
+                                            });
+        if (!isDone) return;
         const bool isSimple = simpler.delta.empty();
         m_editor->edit(std::move(simpler.delta));
         for (const std::string& change : simpler.remarks) m_log->add(Severity::note, toQt(change));

@@ -8,6 +8,7 @@
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/ask_for_path.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/canvas/export_picture.h"
 #include "widgets/run_controller.h"
@@ -48,8 +49,11 @@ void ExportActions::exportTorch() {
     const QString path = askForPath(tr("Export for PyTorch"), {tr("Python modules (*.py)")});
     if (path.isEmpty()) return;
     const bool written = m_editor.attempt(tr("Cannot export the graph for PyTorch"), [&] {
-        exportPyTorch(m_document.graph(), m_document.files().get(), m_document.folder().toStdString(),
-                      path.toStdString());
+        workWaiting(tr("Exporting…"), &m_window,
+                    [&, graph = m_document.graph(), files = m_document.files(),
+                     folder = m_document.folder().toStdString()] {
+                        exportPyTorch(graph, files.get(), folder, path.toStdString());
+                    });
     });
     if (written) m_editor.say(tr("Written to %1. Run it with python3.").arg(QDir::toNativeSeparators(path)));
 }
@@ -58,7 +62,9 @@ void ExportActions::exportModel() {
     const QString path = askForPath(tr("Export an ONNX model"), {tr("ONNX models (*.onnx)")});
     if (path.isEmpty()) return;
     const bool written = m_editor.attempt(tr("Cannot export the graph as an ONNX model"), [&] {
-        exportOnnx(m_document.graph(), m_document.files().get(), path.toStdString());
+        workWaiting(tr("Exporting…"), &m_window, [&, graph = m_document.graph(), files = m_document.files()] {
+            exportOnnx(graph, files.get(), path.toStdString());
+        });
     });
     if (written) m_editor.say(tr("Written to %1.").arg(QDir::toNativeSeparators(path)));
 }

@@ -159,7 +159,8 @@ std::optional<FileActions::OpenedFile> FileActions::readFile(const QString& path
         file.simplification = std::move(model->simplification);
         file.simplifications = std::move(model->simplifications);
     } else {
-        file.graph = loadProject(std::filesystem::path(file.path.toStdU16String()));
+        workWaiting(tr("Reading %1…").arg(QFileInfo(path).fileName()), &m_window,
+                    [&file] { file.graph = loadProject(std::filesystem::path(file.path.toStdU16String())); });
     }
     return file;
 }

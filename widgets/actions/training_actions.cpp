@@ -4,8 +4,11 @@
 #include "training/training.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/learn_dialog.h"
+
+#include <utility>
 
 namespace twb {
 namespace {
@@ -51,8 +54,14 @@ void TrainingActions::addTraining() {
     LearnDialog dialog(m_document, &m_window);
     if (dialog.exec() != QDialog::Accepted) return;
     m_editor.attempt(tr("Cannot add training"), [&] {
-        m_editor.edit(makeTraining(m_document.graph(), m_document.devices(), m_document.files().get(),
-                                   dialog.loss(), dialog.parameters(), dialog.optimizer()));
+        Delta delta;
+        workWaiting(tr("Adding training…"), &m_window,
+                    [&, graph = m_document.graph(), files = m_document.files(), loss = dialog.loss(),
+                     parameters = dialog.parameters(), optimizer = dialog.optimizer()] {
+                        delta = makeTraining(graph, m_document.devices(), files.get(), loss, parameters,
+                                             optimizer);
+                    });
+        m_editor.edit(std::move(delta));
     });
 }
 
@@ -63,8 +72,12 @@ void TrainingActions::mix(DType low) {
         return;
     }
     m_editor.attempt(tr("Cannot use mixed precision"), [&] {
-        Delta delta = makeMixedPrecision(m_document.graph(), m_document.devices(), m_document.files().get(),
-                                         training->loss, low);
+        Delta delta;
+        workWaiting(tr("Changing precision…"), &m_window,
+                    [&, graph = m_document.graph(), files = m_document.files()] {
+                        delta =
+                            makeMixedPrecision(graph, m_document.devices(), files.get(), training->loss, low);
+                    });
         if (delta.empty()) return m_editor.say(tr("The graph already computes in mixed precision."));
         m_editor.edit(std::move(delta));
     });
