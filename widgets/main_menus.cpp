@@ -60,9 +60,7 @@ void MainWindow::readSettings() {
     for (QAction* action : findChildren<QAction*>()) readShortcut(*action);
     m_safety->readSettings();
     m_document.setStandIn(settings::profile(m_document.profiles()).toStdString());
-    const QString chosen = settings::theme();
-    const QString key = chosen.isEmpty() ? QStringLiteral("system") : chosen;
-    if (auto* action = findChild<QAction*>(QStringLiteral("theme.") + key)) action->trigger();
+    ViewActions::setTheme(settings::theme());
 }
 
 void MainWindow::buildMenus() {

@@ -223,14 +223,14 @@ void MainWindow::buildPanels() {
     m_middle->setStretchFactor(0, 1);
     m_middle->setStretchFactor(1, 0);
     m_middle->setHandleWidth(1);
-    m_middle->setCollapsible(0, false);
+    m_middle->setChildrenCollapsible(false); // a splitter gives no key or menu to bring back a panel
     m_columns = new QSplitter(Qt::Horizontal);
     for (QWidget* column : {static_cast<QWidget*>(m_palette), static_cast<QWidget*>(m_middle),
                             static_cast<QWidget*>(m_inspector)})
         m_columns->addWidget(column);
     m_columns->setStretchFactor(1, 1);
     m_columns->setHandleWidth(1);
-    m_columns->setCollapsible(1, false);
+    m_columns->setChildrenCollapsible(false);
 
     m_start = new StartPage(m_document.sharedProfiles());
     m_pages = new QStackedWidget;

@@ -280,6 +280,15 @@ void TestMainWindow::themeSwitches() {
     QCOMPARE(light, Theme::light().panel);
     window->findChild<QAction*>(QStringLiteral("theme.dark"))->trigger();
     QVERIFY(Theme::current().isDark);
+    // All windows have the new theme, and its check mark.
+    const auto other = makeWindow();
+    window->findChild<QAction*>(QStringLiteral("theme.light"))->trigger();
+    for (const auto* one : {window.get(), other.get()}) {
+        QVERIFY(one->findChild<QAction*>(QStringLiteral("theme.light"))->isChecked());
+        QVERIFY(!one->findChild<QAction*>(QStringLiteral("theme.dark"))->isChecked());
+    }
+    other->findChild<QAction*>(QStringLiteral("theme.dark"))->trigger();
+    QVERIFY(window->findChild<QAction*>(QStringLiteral("theme.dark"))->isChecked());
 }
 
 void TestMainWindow::deviceChoiceChangesWhatStandsBehind() {

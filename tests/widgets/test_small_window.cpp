@@ -3,6 +3,7 @@
 #include "widgets/window_fixture.h"
 
 #include <QLineEdit>
+#include <QMouseEvent>
 #include <QScrollBar>
 #include <QSpinBox>
 #include <QSplitter>
@@ -41,6 +42,55 @@ private Q_SLOTS:
             window->resize(900, 600);
             QCoreApplication::processEvents();
             QCOMPARE(window->size(), QSize(900, 600));
+        }
+    }
+
+    /// The action did not know of the panel that another action had shown.
+    void aPanelIsHiddenByOneKey() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(window.get()));
+        CanvasWidget& canvas = window->canvas();
+        canvas.setFocus();
+        QVERIFY(window->selectNode(QStringLiteral("relu")));
+        auto* inspector = canvas.window()->findChild<QLineEdit*>(QStringLiteral("nodeName"));
+        const QAction* mark = action(*window, QStringLiteral("Inspector"));
+        QTest::keyClick(&canvas, Qt::Key_F9, Qt::ControlModifier);
+        QVERIFY(!inspector->isVisible() && !mark->isChecked());
+        QTest::keyClick(&canvas, Qt::Key_F1, Qt::AltModifier); // shows the help in the inspector
+        QVERIFY(inspector->isVisible() && mark->isChecked());
+        canvas.setFocus();
+        QTest::keyClick(&canvas, Qt::Key_F9, Qt::ControlModifier);
+        QVERIFY(!inspector->isVisible() && !mark->isChecked());
+        const QAction* bottom = action(*window, QStringLiteral("Bottom panel"));
+        QTest::keyClick(&canvas, Qt::Key_F9, Qt::ShiftModifier);
+        QVERIFY(!window->bottom().isVisible() && !bottom->isChecked());
+        QTest::keyClick(&canvas, Qt::Key_4, Qt::AltModifier);
+        QVERIFY(window->bottom().isVisible() && bottom->isChecked());
+        canvas.setFocus();
+        QTest::keyClick(&canvas, Qt::Key_F9, Qt::ShiftModifier);
+        QVERIFY(!window->bottom().isVisible());
+    }
+
+    /// No menu and no key brought back a panel that was dragged shut.
+    void aSplitterLeavesItsPanelsOpen() {
+        const auto window = makeWindow();
+        for (QSplitter* splitter : window->findChildren<QSplitter*>()) {
+            if (!splitter->isVisible() || splitter->count() < 2) continue;
+            for (int i = 1; i < splitter->count(); ++i)
+                for (const int far : {-4000, 4000}) {
+                    QSplitterHandle* handle = splitter->handle(i);
+                    const QPoint from = handle->rect().center();
+                    const QPoint to = from + QPoint(far, far);
+                    QTest::mousePress(handle, Qt::LeftButton, {}, from);
+                    QMouseEvent move(QEvent::MouseMove, to, handle->mapToGlobal(to), Qt::NoButton,
+                                     Qt::LeftButton, {});
+                    QApplication::sendEvent(handle, &move);
+                    QTest::mouseRelease(handle, Qt::LeftButton, {}, to);
+                    for (const int size : splitter->sizes())
+                        QVERIFY2(size > 100, qPrintable(splitter->objectName()));
+                }
         }
     }
 

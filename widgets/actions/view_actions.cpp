@@ -9,11 +9,39 @@
 
 #include <QActionGroup>
 #include <QApplication>
+#include <QEvent>
+#include <QWidget>
 
 #include <tuple>
 #include <utility>
 
 namespace twb {
+
+namespace {
+
+/// Keeps the check mark of an action in step with a panel, which other actions show, too.
+class PanelMark : public QObject {
+public:
+    PanelMark(QAction& action, QWidget& panel) : QObject(&action), m_action(action), m_panel(panel) {
+        panel.installEventFilter(this);
+    }
+    bool eventFilter(QObject*, QEvent* event) override {
+        if (event->type() == QEvent::ShowToParent || event->type() == QEvent::HideToParent)
+            m_action.setChecked(!m_panel.isHidden());
+        return false;
+    }
+
+private:
+    QAction& m_action;
+    const QWidget& m_panel;
+};
+
+/// The name of the action that chooses a theme.
+QString actionOf(const QString& theme) {
+    return QStringLiteral("theme.") + (theme.isEmpty() ? QStringLiteral("system") : theme);
+}
+
+} // namespace
 
 ViewActions::ViewActions(CanvasWidget& canvas) : m_canvas(canvas) {}
 
@@ -30,10 +58,11 @@ void ViewActions::fillZoom(QMenu& menu) {
 
 void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom) {
     const auto addPanel = [&](const QString& text, const QString& shortcut, QWidget* panel) {
-        QAction* action = addAction(menu, text, QKeySequence(shortcut), [] {});
+        QAction* action =
+            addAction(menu, text, QKeySequence(shortcut), [panel] { panel->setVisible(panel->isHidden()); });
         action->setCheckable(true);
         action->setChecked(true);
-        QObject::connect(action, &QAction::toggled, panel, &QWidget::setVisible);
+        new PanelMark(*action, *panel);
     };
     addPanel(tr("&Palette"), QStringLiteral("F9"), &palette);
     addPanel(tr("&Inspector"), QStringLiteral("Ctrl+F9"), &inspector);
@@ -91,7 +120,7 @@ void ViewActions::fillThemes(QMenu& menu) {
         QAction* action = addAction(menu, text, QKeySequence(shortcut), [key = key] { setTheme(key); });
         action->setCheckable(true);
         action->setChecked(key == present);
-        action->setObjectName(QStringLiteral("theme.") + (key.isEmpty() ? QStringLiteral("system") : key));
+        action->setObjectName(actionOf(key));
         group->addAction(action);
     }
 }
@@ -99,6 +128,8 @@ void ViewActions::fillThemes(QMenu& menu) {
 void ViewActions::setTheme(const QString& name) {
     const Theme& theme = Theme::named(name);
     settings::setTheme(name);
+    for (QWidget* window : QApplication::topLevelWidgets()) // the other windows have the choice, too
+        if (auto* action = window->findChild<QAction*>(actionOf(name))) action->setChecked(true);
     if (&theme != &Theme::current()) Theme::apply(*qobject_cast<QApplication*>(qApp), theme);
 }
 
