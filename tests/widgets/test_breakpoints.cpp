@@ -7,6 +7,7 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QMenu>
+#include <QSignalSpy>
 
 using namespace twb;
 using namespace twb::test;
@@ -243,6 +244,38 @@ private Q_SLOTS:
         hand.key(Qt::Key_F5);
         QVERIFY(waitForRun(*hand.window));
         QCOMPARE(hand.window->runs().result()->status, RunStatus::finished);
+    }
+
+    void theListFollowsTheDevicesAndTheResults() {
+        const Line line;
+        WindowHand hand(line.graph);
+        hand.key(Qt::Key_8, Qt::AltModifier);
+        hand.click(hand.middle(line.plus));
+        hand.key(Qt::Key_B);
+        auto* table = find<QTableView>(*hand.window, "breakpointTable");
+        const QSignalSpy changes(table->model(), &QAbstractItemModel::dataChanged);
+        qsizetype seen = 0;
+        const auto isTold = [&] { return changes.count() > std::exchange(seen, changes.count()); };
+        QCOMPARE(table->model()->index(0, 2).data().toString(), QStringLiteral("cpu"));
+        Lane lane = *hand.graph().find(hand.node(line.plus).lane);
+        lane.device = Device::cuda(0);
+        DeltaBuilder builder(hand.graph(), "another device");
+        builder.change(lane);
+        hand.document.apply(builder.take());
+        QCOMPARE(table->model()->index(0, 2).data().toString(), QStringLiteral("cuda:0"));
+        QVERIFY(isTold());
+        hand.document.setDeviceChoices({{Device::cuda(0), "t4"}});
+        QVERIFY(isTold());
+        hand.key(Qt::Key_F5);
+        QVERIFY(waitForStop(hand));
+        QVERIFY(isTold());
+        // Ctrl+D duplicates nodes; it is no second Delete.
+        table->setFocus();
+        table->selectRow(0);
+        QTest::keyClick(table, Qt::Key_D, Qt::ControlModifier);
+        QCOMPARE(stopsOf(hand, line.plus), "after");
+        hand.key(Qt::Key_F5, Qt::ShiftModifier);
+        QVERIFY(waitForRun(*hand.window));
     }
 
     /// One row per breakpoint: a double click edits it, its check box disables it, Delete removes it, and the

@@ -106,13 +106,15 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
         const auto has = [](const std::optional<Node>& node) { return node && !node->breakpoints.empty(); };
         if (std::any_of(delta.nodes.begin(), delta.nodes.end(),
                         [&](const Change<Node>& change) { return has(change.before) || has(change.after); }))
-            refresh();
+            return refresh();
+        m_model->refreshFigures(); // a lane may have another device, and the results are out of date
     });
     connect(&m_document, &Document::reset, this, &BreakpointsPanel::refresh);
-    const auto repaintRows = [this] { m_table->viewport()->update(); };
-    connect(&runs, &RunController::stopped, this, repaintRows);
-    connect(&runs, &RunController::resumed, this, repaintRows);
-    connect(&runs, &RunController::finished, this, repaintRows);
+    const auto refreshFigures = [this] { m_model->refreshFigures(); };
+    connect(&m_document, &Document::devicesChanged, m_model, refreshFigures);
+    for (const auto signal : {&RunController::preparing, &RunController::stateChanged,
+                              &RunController::stopped, &RunController::resumed, &RunController::finished})
+        connect(&runs, signal, m_model, refreshFigures);
     refresh();
 }
 
@@ -133,7 +135,9 @@ void BreakpointsPanel::refresh() {
 bool BreakpointsPanel::eventFilter(QObject* watched, QEvent* event) {
     // Handled before the window's own Delete, which deletes nodes.
     const bool isKey = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
-    if (isKey && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Delete)) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    // QKeySequence::Delete may also match Ctrl+D, which duplicates nodes.
+    if (isKey && key->key() == Qt::Key_Delete && !(key->modifiers() & ~Qt::KeypadModifier)) {
         event->accept();
         std::vector<NodeBreakpoint> these;
         for (const QModelIndex& index : m_table->selectionModel()->selectedRows()) these.push_back(at(index));
