@@ -4,6 +4,7 @@
 #include "widgets/icon.h"
 #include "widgets/labels.h"
 #include "widgets/text.h"
+#include "widgets/wheel_guard.h"
 
 #include <QActionGroup>
 #include <QComboBox>
@@ -108,6 +109,8 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_policy->addItem(tr("Guard"), int(Policy::Kind::guard));
     m_policy->setMinimumWidth(96);
     m_policy->setFocusPolicy(Qt::TabFocus);
+    needFocusForWheel(*m_iterations);
+    needFocusForWheel(*m_policy);
 
     m_devices->setContentsMargins(0, 0, 0, 0);
     m_devices->setSpacing(8);

@@ -8,6 +8,7 @@
 #include <QListView>
 #include <QSpinBox>
 #include <QTabBar>
+#include <QWheelEvent>
 
 using namespace twb;
 using namespace twb::test;
@@ -35,6 +36,15 @@ void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) {
     QWidget* focus = QApplication::focusWidget();
     QVERIFY(focus);
     QTest::keyClick(focus, key, modifiers);
+}
+
+/// As a mouse does: a widget may take the focus before it receives the event.
+void turnWheel(QWidget& widget, int angle) {
+    const QPointF at = widget.rect().center();
+    QWheelEvent event(at, widget.mapToGlobal(at), {}, {0, angle}, Qt::NoButton, Qt::NoModifier,
+                      Qt::NoScrollPhase, false);
+    QSpontaneKeyEvent::setSpontaneous(&event);
+    qApp->notify(&widget, &event);
 }
 
 } // namespace
@@ -149,6 +159,29 @@ private Q_SLOTS:
         press(Qt::Key_Up);
         QCOMPARE(hand.graph().info().policy.kind(), Policy::Kind::strict);
         QVERIFY(policy->hasFocus());
+    }
+
+    /// The wheel over the bar was an edit.
+    void theWheelNeedsTheFocus() {
+        const Two g;
+        WindowHand hand(g.graph);
+        auto* iterations = find<QSpinBox>(*hand.window, "iterations");
+        auto* policy = find<QComboBox>(*hand.window, "policy");
+        hand.click(hand.middle(g.x));
+        auto* dtype = find<QComboBox>(*hand.window, "attribute.dtype");
+        auto* lane = find<QComboBox>(*hand.window, "laneChoice");
+        for (QWidget* box : {static_cast<QWidget*>(iterations), static_cast<QWidget*>(policy),
+                             static_cast<QWidget*>(dtype), static_cast<QWidget*>(lane)})
+            for (const int turn : {120, -120}) turnWheel(*box, turn);
+        QCOMPARE(hand.undoSteps(), 0);
+        QCOMPARE(iterations->value(), 1);
+        QVERIFY(hand.canvas.hasFocus());
+        iterations->setFocus();
+        turnWheel(*iterations, 120);
+        QCOMPARE(hand.graph().info().iterations, 2);
+        policy->setFocus();
+        turnWheel(*policy, -120);
+        QCOMPARE(hand.graph().info().policy.kind(), Policy::Kind::implicit);
     }
 
     void aClickOnAFixLeavesTheKeysToTheCanvas() {

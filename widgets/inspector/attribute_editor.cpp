@@ -4,6 +4,7 @@
 #include "widgets/inspector/file_chooser.h"
 #include "widgets/labels.h"
 #include "widgets/text.h"
+#include "widgets/wheel_guard.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -44,6 +45,7 @@ void fitEditor(QWidget& editor) {
     editor.setSizePolicy(QSizePolicy::Expanding, editor.sizePolicy().verticalPolicy());
     editor.setMinimumWidth(kLeast);
     editor.setMaximumWidth(kMost);
+    needFocusForWheel(editor);
 }
 
 AttributeEditor::AttributeEditor(std::vector<const Op*> ops, const AttributeSpec& spec, const QString& folder,

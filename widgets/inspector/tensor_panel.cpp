@@ -12,6 +12,7 @@
 #include "widgets/labels.h"
 #include "widgets/message_box.h"
 #include "widgets/text.h"
+#include "widgets/wheel_guard.h"
 
 #include <QApplication>
 #include <QClipboard>
@@ -129,6 +130,7 @@ QWidget* TensorPanel::makeHead(const QString& title) {
         spin->setObjectName(object);
         spin->setAccessibleName(name);
         spin->setFont(twb::font(TextRole::figure));
+        needFocusForWheel(*spin);
         auto* line = new QHBoxLayout;
         line->addWidget(label, 1);
         line->addWidget(spin);
