@@ -192,7 +192,8 @@ private:
             if (run)
                 if (const auto found = run->edges.find(*m_item.wire); found != run->edges.end())
                     add(CanvasWords::tr("%1 in %2, %3")
-                            .arg(toQt(formatBytes(found->second.bytes)), toQt(formatMs(found->second.ns)),
+                            .arg(localized(formatBytes(found->second.bytes)),
+                                 localized(formatMs(found->second.ns)),
                                  timing(*run, found->second.predicted, found->second.modelled)));
         } else if (m_item.frame != FrameId::none) {
             const auto count = qint64(nodesOfModule(graph(), m_item.frame).size());
@@ -202,7 +203,7 @@ private:
             if (run)
                 if (const auto found = run->nodes.find(m_item.node);
                     found != run->nodes.end() && found->second.ns > 0)
-                    add(CanvasWords::tr("%1, %2").arg(toQt(formatMs(found->second.ns)),
+                    add(CanvasWords::tr("%1, %2").arg(localized(formatMs(found->second.ns)),
                                                       timing(*run, false, found->second.modelled)));
             add(errorsOf(analysis(), m_item.node));
         }
