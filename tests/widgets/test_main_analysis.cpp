@@ -12,6 +12,7 @@
 #include <QDialogButtonBox>
 #include <QLabel>
 #include <QMenu>
+#include <QScrollBar>
 #include <QTabBar>
 #include <QTableWidget>
 #include <QTemporaryDir>
@@ -237,6 +238,62 @@ private Q_SLOTS:
         QTest::mouseClick(move, Qt::LeftButton);
         QVERIFY(!window->document().analysis().hasErrors());
         QCOMPARE(window->document().undoStack().count(), 1);
+    }
+
+    void theNextProblemFollowsTheCurrentOne() {
+        GraphMaker g;
+        for (int i = 0; i < 40; ++i) g.node("Relu", "r" + std::to_string(i), "cpu");
+        WindowHand hand(g.graph());
+        const auto selected = [&] {
+            const std::set<NodeId>& nodes = hand.document.selection().nodes;
+            return nodes.size() == 1 ? QString::fromStdString(hand.node(*nodes.begin()).name) : QString();
+        };
+        auto* table = find<QTableView>(*hand.window, "problemsTable");
+        const auto nodeIn = [&](int row) { return table->model()->index(row, 2).data().toString(); };
+        hand.key(Qt::Key_F8);
+        QCOMPARE(table->model()->rowCount(), 40);
+        hand.key(Qt::Key_F8);
+        QCOMPARE(selected(), nodeIn(1));
+        const QString third = nodeIn(2);
+        const QString fourth = nodeIn(3);
+        // An edit leaves the current row and the scroll bar where they are.
+        table->verticalScrollBar()->setValue(12);
+        const int scrolled = table->verticalScrollBar()->value();
+        QVERIFY(scrolled > 0);
+        hand.key(Qt::Key_Right, Qt::ControlModifier);
+        QCOMPARE(hand.undoSteps(), 1);
+        QCOMPARE(table->currentIndex().row(), 1);
+        QCOMPARE(table->verticalScrollBar()->value(), scrolled);
+        hand.key(Qt::Key_F8);
+        QCOMPARE(selected(), third);
+        hand.key(Qt::Key_Delete);
+        QCOMPARE(table->model()->rowCount(), 39);
+        hand.key(Qt::Key_F8);
+        QCOMPARE(selected(), fourth);
+        hand.key(Qt::Key_F8, Qt::ShiftModifier);
+        QCOMPARE(selected(), nodeIn(1));
+    }
+
+    void theOnlyProblemComesIntoViewAgain() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId cpu = builder.addLane({LaneId::none, Device::cpu(), "", 0, 300});
+        const NodeId lost = addNode(builder, cpu, "Relu", "lost", 16, 16);
+        addNode(builder, cpu, "Ones", "far", 5000, 16);
+        graph.apply(builder.take());
+        WindowHand hand(graph);
+        hand.key(Qt::Key_F8);
+        QCOMPARE(hand.document.selection().nodes, std::set{lost});
+        const auto isInView = [&] { return hand.canvas.view().viewport().intersects(hand.shape(lost).rect); };
+        QVERIFY(isInView());
+        hand.canvas.navigator().zoom100();
+        hand.canvas.navigator().centerOn({5000, 100});
+        QVERIFY(!isInView());
+        hand.key(Qt::Key_F8);
+        QVERIFY(isInView());
+        hand.document.select({});
+        hand.key(Qt::Key_F8);
+        QCOMPARE(hand.document.selection().nodes, std::set{lost});
     }
 
     /// Includes moves, if they make no other problem worse.

@@ -12,9 +12,11 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <utility>
 
 namespace twb {
@@ -150,7 +152,9 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     connect(&m_document, &Document::reset, this, &ProblemsPanel::refresh);
     connect(&m_document, &Document::devicesChanged, this, &ProblemsPanel::refresh);
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
-            [this](const QModelIndex& current) { choose(current.row()); });
+            [this](const QModelIndex& current) {
+                if (!m_isRefilling) choose(current.row());
+            });
     connect(m_table, &QTableView::clicked, this, [this](const QModelIndex& index) { choose(index.row()); });
     refresh();
 }
@@ -162,12 +166,32 @@ void ProblemsPanel::refresh() {
 
 void ProblemsPanel::bringUpToDate() {
     if (!std::exchange(m_isStale, false)) return;
+    const int before = m_table->currentIndex().row();
+    const int scrolled = m_table->verticalScrollBar()->value();
     m_model->refresh();
     const bool any = m_model->rowCount() > 0;
     m_table->setVisible(any);
     m_side->setVisible(any);
     m_empty->setVisible(!any);
-    showCard(any ? 0 : -1);
+    const int now = rowOfCurrent();
+    if (m_current && now < 0) m_rowOfGone = before;
+    if (now < 0) m_current.reset();
+    m_isRefilling = true; // the user has not chosen the row again
+    if (now >= 0) m_table->selectRow(now);
+    m_isRefilling = false;
+    m_table->doItemsLayout(); // gives the scroll bar its range
+    m_table->verticalScrollBar()->setValue(scrolled);
+    showCard(any ? std::max(now, 0) : -1);
+}
+
+int ProblemsPanel::rowOfCurrent() const {
+    for (int row = 0; m_current && row < m_model->rowCount(); ++row) {
+        const Diagnostic* problem = m_model->at(row);
+        if (problem && problem->code == m_current->code && problem->node == m_current->node &&
+            problem->port == m_current->port && problem->edge == m_current->edge)
+            return row;
+    }
+    return -1;
 }
 
 void ProblemsPanel::step(int by) {
@@ -175,13 +199,23 @@ void ProblemsPanel::step(int by) {
     const int rows = m_model->rowCount();
     if (rows == 0) return;
     const QModelIndex current = m_table->currentIndex();
-    const int row = current.isValid() ? (current.row() + by + rows) % rows : by > 0 ? 0 : rows - 1;
-    m_table->selectRow(row);
+    // After a problem that is mended, the next one is in its row.
+    const int from = current.isValid()  ? current.row() + by
+                     : m_rowOfGone >= 0 ? std::min(m_rowOfGone, rows) + std::min(by, 0)
+                     : by > 0           ? 0
+                                        : rows - 1;
+    const int row = (from + rows) % rows;
+    if (row == current.row())
+        choose(row); // the only problem, perhaps no longer in view
+    else
+        m_table->selectRow(row);
 }
 
 void ProblemsPanel::choose(int row) {
     showCard(row);
+    m_rowOfGone = -1;
     const Diagnostic* problem = m_model->at(row);
+    m_current = problem ? std::optional(*problem) : std::nullopt;
     if (!problem || problem->node == NodeId::none) return;
     NodeId node = problem->node;
     // A folded node has no visible wire, so the node itself is shown.

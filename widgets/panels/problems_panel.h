@@ -6,6 +6,8 @@
 #include <QAbstractTableModel>
 #include <QWidget>
 
+#include <optional>
+
 class QLabel;
 class QScrollArea;
 class QTableView;
@@ -65,6 +67,8 @@ private:
     void showCard(int row);
     void showRemedies(const Cause* cause);
     void bringUpToDate();
+    /// The row of the problem that was current before the last change; -1 if it is gone.
+    int rowOfCurrent() const;
 
     Document& m_document;
     ProblemsModel* m_model;
@@ -74,6 +78,9 @@ private:
     ProblemCards* m_card;
     QLabel* m_empty;
     bool m_isStale = true; ///< changed while hidden
+    bool m_isRefilling = false;
+    std::optional<Diagnostic> m_current; ///< the problem of the current row
+    int m_rowOfGone = -1;                ///< the row of the current problem when it was mended; -1: none
 };
 
 } // namespace twb
