@@ -2,6 +2,7 @@
 #include "widgets/window_hand.h"
 
 #include <QImage>
+#include <QSplitter>
 
 #include <cmath>
 #include <set>
@@ -117,6 +118,31 @@ private Q_SLOTS:
         }
         hand.key(Qt::Key_F1, Qt::ShiftModifier);
         QVERIFY(!legend->isVisible());
+    }
+
+    /// Its first rows were cut off.
+    void aLowCanvasShowsTheWholeLegend() {
+        const Ranks g;
+        WindowHand hand(g.graph);
+        hand.key(Qt::Key_F1, Qt::ShiftModifier);
+        auto* legend = find<QWidget>(*hand.window, "legend");
+        const QSize before = legend->size();
+        hand.window->resize(1400, 600);
+        auto* splitter = qobject_cast<QSplitter*>(hand.window->bottom().parentWidget());
+        QVERIFY(splitter);
+        splitter->setSizes({1, 10'000});
+        QCoreApplication::processEvents();
+        QVERIFY2(hand.canvas.height() < before.height(),
+                 qPrintable(QStringLiteral("%1 and %2").arg(hand.canvas.height()).arg(before.height())));
+        const QRect place = legend->geometry();
+        QVERIFY2(hand.canvas.rect().contains(place), qPrintable(QStringLiteral("%1 × %2 at %3, %4 in %5 × %6")
+                                                                    .arg(place.width())
+                                                                    .arg(place.height())
+                                                                    .arg(place.x())
+                                                                    .arg(place.y())
+                                                                    .arg(hand.canvas.width())
+                                                                    .arg(hand.canvas.height())));
+        QVERIFY(legend->width() > before.width());
     }
 };
 

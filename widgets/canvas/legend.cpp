@@ -9,7 +9,9 @@
 #include <QPainterPath>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <vector>
 
 namespace twb {
 namespace {
@@ -127,6 +129,21 @@ const std::vector<Row>& rows() {
     return all;
 }
 
+/// The left edges of the columns, and the right edge of the last one.
+std::vector<double> edgesOf(int rowsInColumn) {
+    const QFontMetricsF metrics(twb::font(TextRole::small));
+    std::vector<double> edges{kPadding};
+    double widest = 0;
+    for (int i = 0; i < int(rows().size()); ++i) {
+        widest = std::max(widest, std::ceil(metrics.horizontalAdvance(rows()[std::size_t(i)].text)) + 1);
+        const bool isLast = (i + 1) % rowsInColumn == 0 || i + 1 == int(rows().size());
+        if (!isLast) continue;
+        edges.push_back(edges.back() + kSample + kEntryGap + widest + kPadding);
+        widest = 0;
+    }
+    return edges;
+}
+
 } // namespace
 
 Legend::Legend(QWidget* canvas) : QWidget(canvas) {
@@ -140,18 +157,25 @@ Legend::Legend(QWidget* canvas) : QWidget(canvas) {
     hide();
 }
 
+/// As few columns as possible, of equal heights.
+int Legend::rowsInColumn() const {
+    const int count = int(rows().size());
+    const double room = parentWidget()->height() - 2 * (kMargin + kPadding);
+    const int most = std::clamp(int(room / kRow), 1, count);
+    const int columns = (count + most - 1) / most;
+    return (count + columns - 1) / columns;
+}
+
 QSize Legend::sizeHint() const {
-    const QFontMetricsF metrics(twb::font(TextRole::small));
-    double widest = 0;
-    for (const Row& row : rows()) widest = std::max(widest, metrics.horizontalAdvance(row.text));
-    return QSizeF(2 * kPadding + kSample + kEntryGap + widest + 1,
-                  2 * kPadding + kRow * double(rows().size()))
-        .toSize();
+    const int inColumn = rowsInColumn();
+    return QSizeF(edgesOf(inColumn).back(), 2 * kPadding + kRow * inColumn).toSize();
 }
 
 void Legend::place() {
     const QSize size = sizeHint();
-    const int left = int(headerWidthFor(parentWidget()->width())) + kMargin;
+    const int room = parentWidget()->width() - size.width() - kMargin;
+    const int left =
+        std::min(int(headerWidthFor(parentWidget()->width())) + kMargin, std::max(kMargin, room));
     setGeometry(QRect(QPoint(left, parentWidget()->height() - size.height() - kMargin), size));
     raise();
 }
@@ -172,13 +196,16 @@ void Legend::paintEvent(QPaintEvent*) {
     painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), metrics::cardRadius,
                             metrics::cardRadius);
     painter.setFont(twb::font(TextRole::small));
-    double y = kPadding;
-    for (const Row& row : rows()) {
-        row.sample(painter, theme, QRectF(kPadding, y, kSample, kRow));
+    const int inColumn = rowsInColumn();
+    const std::vector<double> edges = edgesOf(inColumn);
+    for (int i = 0; i < int(rows().size()); ++i) {
+        const Row& row = rows()[std::size_t(i)];
+        const double x = edges[std::size_t(i / inColumn)];
+        const double y = kPadding + i % inColumn * kRow;
+        row.sample(painter, theme, QRectF(x, y, kSample, kRow));
         painter.setPen(theme.text);
-        painter.drawText(QRectF(kPadding + kSample + kEntryGap, y, width(), kRow),
-                         Qt::AlignVCenter | Qt::AlignLeft, row.text);
-        y += kRow;
+        painter.drawText(QRectF(x + kSample + kEntryGap, y, width(), kRow), Qt::AlignVCenter | Qt::AlignLeft,
+                         row.text);
     }
 }
 

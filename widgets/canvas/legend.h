@@ -4,7 +4,8 @@
 
 namespace twb {
 
-/// Explains the lines, rings and hatchings of the canvas, in its bottom left corner. Ignores the mouse.
+/// Explains the lines, rings and hatchings of the canvas, in its bottom left corner; in several columns if
+/// the canvas is low. Ignores the mouse.
 class Legend : public QWidget {
     Q_OBJECT
 
@@ -19,6 +20,7 @@ protected:
 
 private:
     void place();
+    int rowsInColumn() const;
 };
 
 } // namespace twb
