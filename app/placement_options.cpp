@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/file_claims.h"
+#include "graph/rank_lanes.h"
 #include "profile/resource_path.h"
 
 #include <fmt/format.h>
@@ -65,10 +66,23 @@ Policy PlacementOptions::policyFor(const Graph& graph) const {
 
 DeviceMap PlacementOptions::devicesFor(const Graph& graph) const {
     const bool onlyCpu = std::all_of(graph.lanes().begin(), graph.lanes().end(),
-                                     [](const Lane& lane) { return lane.device.isCpu(); });
+                                     [](const Lane& lane) { return lane.device == Device::cpu(); });
     // Nothing is simulated, so the profiles are not needed.
     if (onlyCpu && deviceMap.empty()) return {};
     return makeDeviceMap(graph, choices(), ProfileLibrary(resourceFolder() / "devices"), requireGpu);
+}
+
+DeviceMap PlacementOptions::devicesForPart(const Graph& seen, int rank) const {
+    std::vector<DeviceChoice> named = choices();
+    for (DeviceChoice& choice : named) choice.device = asSeenBy(rank, choice.device);
+    std::erase_if(named, [](const DeviceChoice& c) { return c.profile.empty() && c.device.rank != 0; });
+    DeviceMap out = makeDeviceMap(seen, named, ProfileLibrary(resourceFolder() / "devices"));
+    for (const Device device : out.devices())
+        if (requireGpu && device.isCuda() && device.rank == 0 && out.isSimulated(device))
+            throw Error(ErrorCode::missingDevice,
+                        fmt::format("{} must be a real GPU in this run: {}",
+                                    asSeenBy(rank, device).toString(), out.remark(device)));
+    return out;
 }
 
 std::vector<DeviceChoice> PlacementOptions::choices() const {

@@ -27,6 +27,9 @@ struct PlacementOptions {
     Policy policyFor(const Graph& graph) const;
     /// Throws Error(invalidArgument) or Error(missingDevice).
     DeviceMap devicesFor(const Graph& graph) const;
+    /// For the part of one rank, in a graph as that rank sees it (graph/rank_lanes.h). --device-map names
+    /// devices as the file does, and --require-gpu concerns the rank's own. Throws as devicesFor().
+    DeviceMap devicesForPart(const Graph& seen, int rank) const;
     /// Sentences about each `--device-map` without effect on this graph.
     std::vector<std::string> remarks(const Graph& graph) const;
 

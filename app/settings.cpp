@@ -112,8 +112,9 @@ std::vector<std::string> dtypeNames() {
 void place(Graph& graph, const Node& node, const std::string& value) {
     const auto device = Device::parse(value);
     if (!device)
-        refuse(fmt::format("\"{}\" is not a device for \"{}\"; write cpu, cuda:0, cuda:1 or auto", value,
-                           node.name));
+        refuse(
+            fmt::format("\"{}\" is not a device for \"{}\"; write cpu, cuda:0, cuda:1, rank1/cuda:0 or auto",
+                        value, node.name));
     graph.apply(moveToDevice(graph, {node.id}, *device));
 }
 

@@ -34,7 +34,7 @@ struct CalibrateOptions {
 
 std::shared_ptr<Backend> backendOf(const std::string& text) {
     const auto device = Device::parse(text);
-    if (!device)
+    if (!device || device->rank != 0)
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("--device {} is not a device; write cpu or cuda:0", text));
     const CudaDevices none;
@@ -83,7 +83,7 @@ DeviceProfile baseOf(const CalibrateOptions& options, const std::string& device)
 
 Calibration readFromTrace(const CalibrateOptions& options) {
     const auto device = Device::parse(options.device);
-    if (!device || device->isCpu())
+    if (!device || device->isCpu() || device->rank != 0)
         throw Error(ErrorCode::invalidArgument,
                     fmt::format("--device {} is not a GPU of a trace; write cuda:0", options.device));
     const auto index = static_cast<std::uint32_t>(device->isAuto() ? 0 : device->index);

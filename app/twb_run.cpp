@@ -14,6 +14,7 @@
 #include "formats/project.h"
 #include "formats/remote_run.h"
 #include "formats/tensor_archive.h"
+#include "graph/rank_lanes.h"
 #include "ops/plugins/plugins.h"
 #include "ops/plugins/project_plugins.h"
 #include "placement/analysis.h"
@@ -21,12 +22,14 @@
 #include "profile/run_events.h"
 #include "runtime/joined_devices.h"
 #include "runtime/plan.h"
+#include "runtime/rank_part.h"
 #include "runtime/same_plan.h"
 #include "training/training.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -146,6 +149,18 @@ void writeTrace(const RunCommand& command, const RunReport& report, const RunWat
     if (ranks.isFirst()) writeFileAtomically(command.trace, text.view());
 }
 
+/// Of a graph whose nodes are divided among the ranks: each rank writes the tensors of its nodes, in turn,
+/// because two may be in one file.
+void writeInTurn(const std::vector<WantedOutput>& outputs, const RunResult& result, const Plan& plan,
+                 World& world) {
+    for (int rank = 0; rank < world.size(); ++rank) {
+        if (rank == world.rank()) writeOutputs(outputs, result, plan);
+        Collective turn;
+        turn.label = "outputs";
+        world.run(turn);
+    }
+}
+
 /// Of this rank.
 RankPace paceOf(const RunWatch& watch, const Plan& plan) {
     RankPace out;
@@ -185,19 +200,37 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     replaceSources(graph, inputs);
     applySettings(graph, settings);
     claims.readGraph(graph, folder);
-    const std::vector<WantedOutput> outputs = wantedOutputs(graph, std::move(outputFiles));
+    std::vector<WantedOutput> outputs = wantedOutputs(graph, std::move(outputFiles));
     const auto probes = probesOf(graph);
 
     const Policy policy = command.placement.policyFor(graph);
-    DeviceMap devices = command.placement.devicesFor(graph);
-    devices.setWorld(ranks.world());
-    const JoinedDevices joined(graph, devices);
+    World& world = *ranks.world();
+    requireRanks(graph, world);
+    std::vector<std::string> remarks = command.placement.remarks(graph);
+    // Alone or in a simulated world, this process runs all parts of a divided graph.
+    const bool isPart = dividesNodes(graph) && world.size() > 1 && !world.info().simulated;
+    const int seenBy = isPart ? world.rank() : 0;
+    std::optional<JoinedDevices> joined;
+    DeviceMap devices;
+    if (isPart) {
+        graph = asSeenBy(seenBy, graph);
+        devices = command.placement.devicesForPart(graph, seenBy);
+        devices.setWorld(ranks.world());
+        std::erase_if(outputs, [&](const WantedOutput& output) {
+            return graph.deviceOf(*graph.find(output.port.node)).rank != 0;
+        });
+    } else {
+        devices = command.placement.devicesFor(graph);
+        devices.setWorld(ranks.world());
+        joined.emplace(graph, devices);
+        std::ranges::copy(joined->remarks(), std::back_inserter(remarks));
+    }
     if (!command.quiet)
-        for (const auto& remarks : {command.placement.remarks(graph), joined.remarks()})
-            for (const std::string& remark : remarks) printMessage("warning: " + remark);
+        for (const std::string& remark : remarks) printMessage("warning: " + remark);
     const auto files =
         std::make_shared<CommandLineFiles>(makeProjectFiles(folder, command.allowOutside), inputs);
-    if (!ranks.isAlone() && trainingOf(graph)) // its gradients are averaged over the ranks
+    if (!ranks.isAlone() && !dividesNodes(graph) &&
+        trainingOf(graph)) // its gradients are averaged over the ranks
         graph.apply(remakeBackward(graph, devices, files.get(), 1.0 / ranks.world()->size()));
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
@@ -213,24 +246,30 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
                                  analysis.diagnostics.front().message));
         return ExitCode::graphErrors;
     }
-    std::set<std::string> said;
-    const auto sayRemarks = [&] {
-        if (command.quiet) return;
-        for (const Device device : devices.devices())
-            if (const std::string remark = devices.remark(device);
-                !remark.empty() && said.insert(remark).second)
-                printMessage("note: " + remark);
-    };
-    sayRemarks();
-
     CompileOptions compileOptions;
     compileOptions.policy = policy;
     compileOptions.fuse = !command.noFusion && !command.failOnNan; // every op's own output is checked
     compileOptions.fuseOnCpu = true;
     for (const WantedOutput& output : outputs) compileOptions.keep.insert(output.port);
     for (const auto& [name, source] : probes) compileOptions.keep.insert(source);
+    if (isPart) {
+        requireParts(graph, analysis, seenBy);
+        const CompileOptions whole{.policy = policy, .fuse = false}; // the same on different hardware
+        requireSamePlan(*compile(graph, analysis, devices, files, whole), seenBy);
+    }
+    compileOptions.ownPart = isPart;
     const auto plan = compile(graph, analysis, devices, files, compileOptions);
-    requireSamePlan(*plan);
+    if (!isPart) requireSamePlan(*plan);
+
+    std::set<std::string> said;
+    const auto sayRemarks = [&] {
+        if (command.quiet) return;
+        for (const Device device : plan->devices.devices())
+            if (const std::string remark = plan->devices.remark(device);
+                !remark.empty() && said.insert(remark).second)
+                printMessage("note: " + remark);
+    };
+    sayRemarks();
 
     RunReport report;
     report.inputs = inputFiles(*plan); // before the run, so that a change during the run shows
@@ -282,7 +321,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     report.diagnostics = std::move(analysis.diagnostics);
     for (const auto& [name, source] : probes)
         if (const Tensor* tensor = report.result.tensor(source))
-            report.probes.push_back(probe(name, toHost(*tensor, devices)));
+            report.probes.push_back(probe(name, toHost(*tensor, plan->devices)));
 
     std::optional<RankReport> rankReport;
     if (!ranks.isAlone() && watch.result().status == RunStatus::finished) {
@@ -291,8 +330,13 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     }
     if (events)
         events->end(report.result, report.probes, rankReport ? rankReport->ranks : std::vector<RankPace>());
+    if (report.result.status == RunStatus::finished) {
+        if (isPart)
+            writeInTurn(outputs, report.result, *plan, world);
+        else if (ranks.isFirst())
+            writeOutputs(outputs, report.result, *plan);
+    }
     if (ranks.isFirst()) {
-        if (report.result.status == RunStatus::finished) writeOutputs(outputs, report.result, *plan);
         if (!command.report.empty()) writeFileAtomically(command.report, toJson(report));
     }
     writeTrace(command, report, watch, ranks);

@@ -14,6 +14,7 @@
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
 #include "formats/trained_graph.h"
+#include "graph/rank_lanes.h"
 #include "placement/analysis.h"
 #include "profile/rank_report.h"
 #include "runtime/joined_devices.h"
@@ -264,6 +265,13 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     const std::vector<Setting> settings = parseSettings(command.sets);
     applySettings(graph, settings);
     claims.readGraph(graph, folder);
+    if (!ranks.isAlone() && dividesNodes(graph))
+        throw Error(
+            ErrorCode::badGraph,
+            fmt::format("{} has lanes of other ranks, which divide its nodes, but a training on several "
+                        "ranks computes the whole graph on each; train it in one process, or set the "
+                        "lanes to devices without a rank",
+                        command.file));
     const Policy policy = command.placement.policyFor(graph);
     DeviceMap devices = command.placement.devicesFor(graph);
     devices.setWorld(ranks.world());

@@ -261,8 +261,13 @@ Delta moveLane(const Graph& graph, LaneId lane, int steps) {
     std::vector<Lane> lanes = graph.lanesInOrder();
     const auto from =
         std::find_if(lanes.begin(), lanes.end(), [lane](const Lane& l) { return l.id == lane; });
-    const auto to = from - lanes.begin() + steps;
-    if (from == lanes.end() || to < 0 || to >= std::ssize(lanes)) return {};
+    if (from == lanes.end()) return {};
+    // A lane stays among those of its rank.
+    const auto others =
+        std::ranges::equal_range(lanes, from->device.rank, {}, [](const Lane& l) { return l.device.rank; });
+    const auto to = std::clamp<std::ptrdiff_t>(from - lanes.begin() + steps, others.begin() - lanes.begin(),
+                                               others.end() - lanes.begin() - 1);
+    if (to == from - lanes.begin()) return {};
     DeltaBuilder builder(
         graph, editTitle(steps < 0 ? EditTitle::tr("Move lane %1 up") : EditTitle::tr("Move lane %1 down"),
                          from->device.toString()));
@@ -339,12 +344,13 @@ Delta removeLane(const Graph& graph, LaneId lane, LaneId target) {
     return builder.take();
 }
 
-Device nextGpu(const Graph& graph) {
+Device nextGpu(const Graph& graph, int rank) {
     for (int index = 0;; ++index) {
+        const Device device = Device::cuda(index, rank);
         const auto& lanes = graph.lanes();
-        const bool there = std::any_of(lanes.begin(), lanes.end(),
-                                       [&](const Lane& lane) { return lane.device == Device::cuda(index); });
-        if (!there) return Device::cuda(index);
+        const bool there =
+            std::any_of(lanes.begin(), lanes.end(), [&](const Lane& lane) { return lane.device == device; });
+        if (!there) return device;
     }
 }
 

@@ -45,8 +45,8 @@ Delta collapseLane(const Graph& graph, LaneId lane, bool collapsed);
 void openLanesOf(const Graph& graph, Delta& delta);
 /// Removes a lane. Its items move to the lane `target`, or are deleted if it is none.
 Delta removeLane(const Graph& graph, LaneId lane, LaneId target);
-/// The first GPU without a lane.
-Device nextGpu(const Graph& graph);
+/// The first GPU of a rank without a lane.
+Device nextGpu(const Graph& graph, int rank = 0);
 Delta addNote(const Graph& graph, LaneId lane, Position position, const QString& text);
 
 } // namespace twb

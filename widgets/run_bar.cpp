@@ -58,6 +58,7 @@ void addDeviceChoices(QMenu& menu, const Document& document, Device device,
     const auto kept = keptProfiles();
     if (!kept.empty()) menu.addSeparator();
     for (const auto& [path, profile] : kept) addProfile(profile, path.string());
+    if (device.rank != 0) return; // another process has the real one
     menu.addSeparator();
     add(QObject::tr("Real GPU (%1)").arg(toQt(device.toString())), !document.devices().isSimulated(device),
         {device, ""});

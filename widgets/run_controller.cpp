@@ -470,7 +470,7 @@ void RunController::predictInto(const NodeFacts& facts) {
         run.modelled = price.modelled;
         m_state.edges[edge] = run;
     };
-    if (isStaged(facts)) add(stagingOf(facts.id), Device::cpu(), facts.device, false);
+    if (isStaged(facts)) add(stagingOf(facts.id), facts.device.host(), facts.device, false);
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
         if (!facts.inputs[port]) continue;
         const PortRef from = *facts.inputs[port];

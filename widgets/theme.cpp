@@ -148,10 +148,13 @@ QColor Theme::device(Device device) const {
     if (device.isCpu()) return isDark ? QColor(0x8596B5) : QColor(0x4A5F80);
     if (device.isAuto()) return secondaryText;
     const auto& accents = isDark ? darkAccents : lightAccents;
-    if (device.index < 2) return QColor(accents[device.index]);
+    // The GPUs of another rank have the accents after those of a few GPUs of the rank before.
+    constexpr int kOfARank = 3;
+    const int number = device.index + kOfARank * device.rank;
+    if (number < 2) return QColor(accents[number]);
     const QColor second(accents[1]);
     // The golden angle separates neighbouring hues for any number of devices.
-    const int hue = (second.hsvHue() + 137 * (device.index - 1)) % 360;
+    const int hue = (second.hsvHue() + 137 * (number - 1)) % 360;
     return QColor::fromHsv(hue, second.hsvSaturation(), second.value());
 }
 
@@ -168,7 +171,7 @@ QColor Theme::warningInk() const { return isDark ? warning : warning.darker(128)
 
 QColor Theme::laneBackground(Device device) const {
     if (device.isCpu() || device.isAuto()) return cpuLane;
-    if (device.index == 0) return cudaLane;
+    if (device == Device::cuda(0)) return cudaLane;
     return mixed(canvas, this->device(device), 0.06);
 }
 

@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,8 +18,9 @@ namespace twb {
 
 /// The kind of work in a stream. A GPU has one engine for kernels and one for copies in each direction, so
 /// copies can run beside kernels. `load`: only the cpu has streams that load batches. `collective`: calls
-/// over the ranks of a world, which makes these streams (World::createStream).
-enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost, load, collective };
+/// over the ranks of a world, which makes these streams (World::createStream). `network`: copies to devices
+/// of other ranks, which are simulated.
+enum class QueueKind : std::uint8_t { compute, hostToDevice, deviceToHost, load, collective, network };
 
 /// The time of one launch. `start`/`end` are on the host's steady clock in ns; `virtualStart`/`virtualEnd` on
 /// the run's virtual clock, on which a simulated device takes the time of its profile and a real one its
@@ -73,6 +75,9 @@ struct Copy {
     std::size_t bytes = 0;
     CopyDirection direction = CopyDirection::hostToDevice;
     MemoryKind hostMemory = MemoryKind::pageable; ///< of the host's side
+    /// Of a copy to another rank's device: its time on the virtual clock, which is that of the link between
+    /// the ranks.
+    std::optional<std::int64_t> linkNs;
     LaunchGuard* guard = nullptr;
     LaunchTiming* timing = nullptr;
 };

@@ -16,6 +16,10 @@ void DeviceMap::set(Device device, std::shared_ptr<Backend> backend, bool reques
     m_entries[device] = {std::move(backend), requested, std::move(remark)};
 }
 
+void DeviceMap::dropOtherRanks() {
+    std::erase_if(m_entries, [](const auto& entry) { return entry.first.rank != 0; });
+}
+
 Device DeviceMap::resolve(Device device) const {
     if (!device.isAuto()) return device;
     const auto gpu = m_entries.find(Device::cuda(0));
@@ -57,10 +61,27 @@ bool DeviceMap::hasSimulated() const {
 }
 
 CopyRoute DeviceMap::route(Device from, Device to) const {
+    if (!from.sharesRankWith(to)) {
+        const auto isRealGpu = [this](Device device) { return device.isCuda() && !isSimulated(device); };
+        if (isRealGpu(to)) return {to, CopyDirection::hostToDevice};
+        return {from, isRealGpu(from) ? CopyDirection::deviceToHost : CopyDirection::peer};
+    }
     const bool fromHost = from.isCpu() || (isSimulated(from) && !to.isCpu() && !isSimulated(to));
     if (fromHost) return {to, CopyDirection::hostToDevice};
     const bool toHost = to.isCpu() || (isSimulated(to) && !isSimulated(from));
     return {from, toHost ? CopyDirection::deviceToHost : CopyDirection::peer};
+}
+
+double DeviceMap::copyNs(Device from, Device to, double bytes, MemoryKind hostMemory) const {
+    if (!from.sharesRankWith(to))
+        return link().timeNs(CollectiveKind::send, static_cast<std::uint64_t>(bytes), 2);
+    const auto [by, direction] = route(from, to);
+    return at(by).profile().copyNs(bytes, direction, hostMemory);
+}
+
+const LinkProfile& DeviceMap::link() const noexcept {
+    const LinkProfile* simulated = m_world->link();
+    return simulated ? *simulated : defaultLink();
 }
 
 Allocator& DeviceMap::memoryFor(Device device, MemoryKind kind) const {

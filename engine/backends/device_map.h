@@ -10,13 +10,16 @@
 
 namespace twb {
 
+struct LinkProfile;
+
 /// The backend that makes a copy between two devices, and the copy's direction there.
 struct CopyRoute {
     Device by;
     CopyDirection direction = CopyDirection::hostToDevice;
 };
 
-/// The hardware of each device name in a run, and the ranks that take part in it. A value: copies share the
+/// The hardware of each device name in a run, and the ranks that take part in it. Devices of ranks other than
+/// 0 are those of other processes; here, they are simulated. A value: copies share the
 /// backends and the world.
 class DeviceMap {
 public:
@@ -27,6 +30,8 @@ public:
     /// of a missing device. `auto` resolves only to a requested device. `remark`: the reason why the real
     /// device is missing.
     void set(Device device, std::shared_ptr<Backend> backend, bool requested, std::string remark = {});
+    /// Forgets the devices of other ranks, in a run in which those ranks take part themselves.
+    void dropOtherRanks();
     /// Null if the (resolved) name has no backend.
     Backend* find(Device device) const;
     /// find(), or throws Error(missingDevice).
@@ -39,9 +44,14 @@ public:
     std::string remark(Device device) const;
     /// Whether any device is simulated: then times are on the virtual clock.
     bool hasSimulated() const;
-    /// At least one of the two devices is not cpu. A simulated device's memory is host memory; a real device
-    /// copies it as such.
+    /// The devices differ. A simulated device's memory is host memory; a real device copies it as such. Of
+    /// two devices of different ranks, at most one is a real GPU: it makes the copy, else the sender does.
     CopyRoute route(Device from, Device to) const;
+    /// The predicted time of a copy: that of the device that makes it or, between two ranks, of their link.
+    /// Throws Error(missingDevice).
+    double copyNs(Device from, Device to, double bytes, MemoryKind hostMemory) const;
+    /// The link between two ranks: that of a simulated world, else defaultLink().
+    const LinkProfile& link() const noexcept;
     /// The allocator for a kind of memory on a device. A real GPU, if there is one, provides page-locked host
     /// memory.
     Allocator& memoryFor(Device device, MemoryKind kind) const;

@@ -19,6 +19,7 @@ namespace twb {
 
 class DurationModel;
 class Stream;
+struct LinkProfile;
 
 enum class CollectiveKind : std::uint8_t {
     allReduce,
@@ -127,6 +128,8 @@ public:
 
     /// The time of a call in ns by the world's model, with `bytes` as from bytesOf(). 0: the world has none.
     virtual double predictNs(CollectiveKind kind, std::uint64_t bytes) const noexcept;
+    /// The link of a simulated world; else null.
+    virtual const LinkProfile* link() const noexcept { return nullptr; }
 
     /// A stream for launches that make calls of this world. On the virtual clock, they take their measured
     /// times or, in a simulated world, the modelled ones.
@@ -226,6 +229,8 @@ struct LinkProfile {
 };
 /// NVLink, PCIe and 25 GbE.
 const std::vector<LinkProfile>& linkProfiles();
+/// The link that is taken where a run has several ranks, but no simulated world names one: 25 GbE.
+const LinkProfile& defaultLink();
 
 /// Rank 0 of `size` ranks that do not exist: each is taken to have the same tensors as rank 0, and calls take
 /// the times of the link on the virtual clock.

@@ -62,6 +62,7 @@ public:
     double predictNs(CollectiveKind kind, std::uint64_t bytes) const noexcept override {
         return m_link.timeNs(kind, bytes, size());
     }
+    const LinkProfile* link() const noexcept override { return &m_link; }
 
 protected:
     void perform(const Collective& call) override {
@@ -145,6 +146,8 @@ const std::vector<LinkProfile>& linkProfiles() {
          "25 Gbit/s less the headers of Ethernet, IP and TCP; latency estimated"}};
     return profiles;
 }
+
+const LinkProfile& defaultLink() { return linkProfiles().back(); }
 
 std::shared_ptr<World> makeSimulatedWorld(int size, const LinkProfile& link) {
     return std::make_shared<SimulatedWorld>(size, link);

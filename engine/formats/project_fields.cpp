@@ -136,7 +136,7 @@ void set(Lane& lane, Field field, const Scalar& value) {
     default: {
         const auto device = Device::parse(text(value));
         if (!device)
-            wrong(R"(must be a device, "cpu", "cuda:0" to "cuda:63" or "auto", but is )" +
+            wrong(R"(must be a device, "cpu", "cuda:0" to "cuda:63", "rank1/cuda:0" or "auto", but is )" +
                   quoted(*value.text));
         lane.device = *device;
     }

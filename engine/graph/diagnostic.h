@@ -62,8 +62,8 @@ struct Operand {
 ///
 /// Codes: device-mismatch, shape-mismatch, dtype-mismatch, attribute, cycle, missing-input, unknown-op,
 /// unknown-port, unsupported, missing-device, file, too-large, body (errors); implicit-transfer (warning);
-/// disabled (a note on the disabled node, a warning on a node that cannot run without it); auto-device
-/// (note); opaque (a note on a node that cannot run); and the codes of placement/lints.h.
+/// disabled (a note on the disabled node, a warning on a node that cannot run without it); auto-device and
+/// rank-link (notes); opaque (a note on a node that cannot run); and the codes of placement/lints.h.
 struct Diagnostic {
     Severity severity = Severity::error;
     std::string code;

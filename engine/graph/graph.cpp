@@ -106,8 +106,9 @@ std::vector<Edge> Graph::edges() const {
 
 std::vector<Lane> Graph::lanesInOrder() const {
     std::vector<Lane> lanes(m_lanes.begin(), m_lanes.end());
-    std::stable_sort(lanes.begin(), lanes.end(),
-                     [](const Lane& a, const Lane& b) { return a.order < b.order; });
+    std::stable_sort(lanes.begin(), lanes.end(), [](const Lane& a, const Lane& b) {
+        return std::pair(a.device.rank, a.order) < std::pair(b.device.rank, b.order);
+    });
     return lanes;
 }
 

@@ -182,7 +182,7 @@ public:
     const std::vector<std::optional<PortRef>>& inputs(NodeId node) const noexcept;
     /// All edges, sorted by consumer and input port.
     std::vector<Edge> edges() const;
-    /// The lanes from top to bottom.
+    /// The lanes from top to bottom: those of rank 0, then those of each other rank.
     std::vector<Lane> lanesInOrder() const;
 
     /// `name` if it is unused, else `name 2`, `name 3`, …

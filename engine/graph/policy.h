@@ -18,6 +18,7 @@ class Policy {
 public:
     enum class Kind : std::uint8_t { strict, implicit, guard };
     enum class Action : std::uint8_t { allow, log, disallow };
+    /// A copy between two ranks is deviceToDevice.
     enum class Direction : std::uint8_t { hostToDevice, deviceToHost, deviceToDevice };
 
     static const Policy strict;
@@ -37,9 +38,10 @@ public:
     }
     Action actionFor(Device from, Device to) const noexcept { return actionFor(directionOf(from, to)); }
     static Direction directionOf(Device from, Device to) noexcept {
-        return from.isCpu() ? Direction::hostToDevice
-               : to.isCpu() ? Direction::deviceToHost
-                            : Direction::deviceToDevice;
+        return !from.sharesRankWith(to) ? Direction::deviceToDevice
+               : from.isCpu()           ? Direction::hostToDevice
+               : to.isCpu()             ? Direction::deviceToHost
+                                        : Direction::deviceToDevice;
     }
     /// Whether the policy never inserts a copy.
     constexpr bool makesNoCopies() const noexcept {

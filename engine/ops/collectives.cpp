@@ -210,7 +210,7 @@ void sendReceiveKernel(const KernelContext& ctx) {
             send.peer = static_cast<int>(target);
             world.run(std::move(send));
         }
-        if (bytes == 0) return;
+        if (bytes == 0 || !out.data) return; // a rank that only sends has no output
         if (source == target && world.rank() == target)
             std::memmove(out.data, in.data, bytes);
         else

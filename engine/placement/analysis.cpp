@@ -2,6 +2,7 @@
 
 #include "backends/world.h"
 #include "core/error.h"
+#include "graph/rank_lanes.h"
 #include "placement/cycle_rule.h"
 #include "placement/diagnostic_order.h"
 #include "placement/implicit_copies.h"
@@ -41,6 +42,15 @@ void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnost
             out.push_back(std::move(d));
         }
         if (!devices.find(lane.device)) missing.emplace(lane.device, &lane);
+    }
+    if (const World& world = devices.world(); dividesNodes(graph) && (world.size() == 1 || world.link())) {
+        Diagnostic d;
+        d.severity = Severity::note;
+        d.code = "rank-link";
+        d.message = fmt::format(
+            "copies between ranks take the times of {} (modelled){}", devices.link().name,
+            world.link() ? "" : "; twb run --world simulated:RANKS:LINK takes those of another link");
+        out.push_back(std::move(d));
     }
     for (const auto& [device, lane] : missing)
         out.push_back(

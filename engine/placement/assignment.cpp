@@ -22,8 +22,8 @@ Pico picoOf(double ns) { return static_cast<Pico>(std::llround(std::min(ns, 1e12
 
 bool isAllowed(const AssignmentProblem::Item& item, int place) { return (item.allowed >> place & 1U) != 0; }
 
-/// Whether consumers of scalars need no copy from the host.
-bool givesScalars(int place) { return place == 0; }
+/// Whether consumers of scalars need no copy from this place.
+bool givesScalars(const AssignmentProblem& problem, int place) { return (problem.hosts >> place & 1U) != 0; }
 
 class Solver {
 public:
@@ -126,7 +126,7 @@ private:
             }
         };
         look(tensor.readers);
-        if (!givesScalars(from)) look(tensor.scalarReaders);
+        if (!givesScalars(m_problem, from)) look(tensor.scalarReaders);
         if (!always && open.empty()) return;
         const int producer = producerOpen ? d.vertexOf[tensor.producer] : -1;
         if (always) {
@@ -174,7 +174,7 @@ private:
                 const int from = isA ? a : b;
                 Pico price = 0;
                 for (int to = 0; to < m_places; ++to)
-                    if ((elsewhere | (givesScalars(from) ? 0 : scalarsElsewhere)) >> to & 1U)
+                    if ((elsewhere | (givesScalars(m_problem, from) ? 0 : scalarsElsewhere)) >> to & 1U)
                         price += copy(t, from, to);
                 cut.addCost(vertexOf[tensor.producer], isA, price);
             }
@@ -346,8 +346,10 @@ private:
     AssignmentProblem mergedBut(int place) const {
         AssignmentProblem merged;
         merged.places = 2;
-        // The host stays place 0, alone or merged.
+        // Place 0 stays a host, alone or merged.
         const int own = place == 0 ? 0 : 1;
+        merged.hosts = givesScalars(m_problem, place) ? 1U << own : 0;
+        if ((m_problem.hosts & ~(1U << place)) != 0) merged.hosts |= 1U << (1 - own);
         const auto leastOf = [&](const auto& price) {
             double least = std::numeric_limits<double>::infinity();
             for (int p = 0; p < m_places; ++p)
@@ -421,7 +423,7 @@ std::uint32_t AssignmentProblem::copiedTo(const Tensor& tensor, const std::vecto
             if (at[reader] >= 0) read |= 1U << at[reader];
     };
     look(tensor.readers);
-    if (!givesScalars(from)) look(tensor.scalarReaders);
+    if (!givesScalars(*this, from)) look(tensor.scalarReaders);
     return read & ~(1U << from);
 }
 

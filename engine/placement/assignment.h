@@ -10,10 +10,10 @@ namespace twb {
 
 inline constexpr std::size_t kMostPlaces = 32; ///< sets of places are bit masks
 
-/// An assignment problem: items, each on one of a few places. Places are numbers below `places`; 0 is the
-/// host. The cost is the sum of each item's time on its place, and of the copies: a tensor is copied once to
-/// every other place with a consumer. Overlap does not count, so the sum is an upper bound of an iteration's
-/// time. All times in ns.
+/// An assignment problem: items, each on one of a few places. Places are numbers below `places`; 0 is a host.
+/// The cost is the sum of each item's time on its place, and of the copies: a tensor is copied once to every
+/// other place with a consumer. Overlap does not count, so the sum is an upper bound of an iteration's time.
+/// All times in ns.
 struct AssignmentProblem {
     struct Item {
         std::uint32_t allowed = 0; ///< bit p: place p is allowed
@@ -24,11 +24,12 @@ struct AssignmentProblem {
     struct Tensor {
         std::uint32_t producer = 0;
         std::vector<std::uint32_t> readers;       ///< items
-        std::vector<std::uint32_t> scalarReaders; ///< items that read it from the host without a copy
+        std::vector<std::uint32_t> scalarReaders; ///< items that read it from a host without a copy
         std::vector<double> copyNs;               ///< [from * places + to]
     };
 
     std::uint32_t places = 1;
+    std::uint32_t hosts = 1; ///< bit p: place p is the host of the scalarReaders of its tensors
     std::vector<Item> items;
     std::vector<Tensor> tensors;
     std::vector<std::uint64_t> limits; ///< memory limit in bytes by place; empty: no limits

@@ -43,9 +43,9 @@ Device DeviceRule::deviceOf(NodeId node, const Moves& moves) const {
 }
 
 Device DeviceRule::wanted(const NodeFacts& facts, int port, const Moves& moves) const {
-    if (facts.op && facts.op->inputAt(port).hostValue) return Device::cpu();
     const auto moved = moves.find(facts.id);
-    return moved == moves.end() ? facts.device : moved->second;
+    const Device own = moved == moves.end() ? facts.device : moved->second;
+    return facts.op && facts.op->inputAt(port).hostValue ? own.host() : own;
 }
 
 std::vector<int> DeviceRule::mismatches(const NodeFacts& facts, const Moves& moves) const {
@@ -53,8 +53,9 @@ std::vector<int> DeviceRule::mismatches(const NodeFacts& facts, const Moves& mov
     if (!facts.op || facts.op->role == OpRole::transfer) return out;
     bool anyAtHome = false;
     bool onlyScalars = true;
+    const Device host = deviceOf(facts.id, moves).host();
     const auto isHostScalar = [&](PortRef from) {
-        return deviceOf(from.node, moves).isCpu() && isScalar(m_analysis.typeOf(from));
+        return deviceOf(from.node, moves) == host && isScalar(m_analysis.typeOf(from));
     };
     const int ports = std::min(static_cast<int>(facts.inputs.size()),
                                facts.op->isVariadic() ? 1 << 20 : static_cast<int>(facts.op->inputs.size()));
@@ -134,11 +135,12 @@ Diagnostic DeviceRule::describe(const NodeFacts& facts, int port) const {
                         longName(direction), argument, source.device.toString(), quoted(node),
                         target.toString(), name(direction));
     } else if (facts.op->inputAt(port).hostValue)
-        d.message =
-            fmt::format("Expected {} to be on cpu, where the host reads it, but got {} is on {} (when "
-                        "checking arguments of {})",
-                        argument, argument, source.device.toString(), quoted(node));
-    else if (facts.op->role == OpRole::sink && facts.device.isCpu() && (node.op == "Save" || node.source))
+        d.message = fmt::format("Expected {} to be on {}, where the host reads it, but got {} is on {} (when "
+                                "checking arguments of {})",
+                                argument, facts.device.host().toString(), argument, source.device.toString(),
+                                quoted(node));
+    else if (facts.op->role == OpRole::sink && facts.device.isCpu() &&
+             source.device.sharesRankWith(facts.device) && (node.op == "Save" || node.source))
         d.message = fmt::format(
             "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
             "host memory first. (when checking arguments of {})",
@@ -330,16 +332,14 @@ Price priceOfTransfer(const TensorType& type, Device from, Device to, bool pinne
         price.isKnown = true;
         return price;
     }
-    const auto [by, direction] = devices.route(from, to);
-    const Backend* accelerator = devices.find(by);
-    if (!accelerator || !type.isKnown()) return price;
+    if (!devices.find(from) || !devices.find(to) || !type.isKnown()) return price;
     try {
         price.bytes = static_cast<std::uint64_t>(type.byteCount());
     } catch (const Error&) {
         return price; // invalid size: another diagnostic reports it
     }
-    price.ns = accelerator->profile().copyNs(static_cast<double>(price.bytes), direction,
-                                             pinned ? MemoryKind::pinned : MemoryKind::pageable);
+    price.ns = devices.copyNs(from, to, static_cast<double>(price.bytes),
+                              pinned ? MemoryKind::pinned : MemoryKind::pageable);
     price.isKnown = true;
     return price;
 }

@@ -28,7 +28,7 @@ LaneId laneOf(DeltaBuilder& builder, Device device) {
         if (lane.device == device) return lane.id;
     Lane lane;
     lane.device = device;
-    lane.order = lanes.empty() ? 0 : lanes.back().order + 1;
+    for (const Lane& other : lanes) lane.order = std::max(lane.order, other.order + 1);
     return builder.addLane(std::move(lane));
 }
 

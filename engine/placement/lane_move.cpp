@@ -50,6 +50,7 @@ private:
         const auto lane = m_going.find(id);
         return lane != m_going.end() && !m_graph.find(lane->second)->device.isCpu();
     }
+    Device deviceAfter(NodeId id) const { return m_builder.graph().deviceOf(*m_builder.graph().find(id)); }
     bool isOnHost(NodeId id) const { return m_graph.deviceOf(*m_graph.find(id)).isCpu(); }
     bool isHostRead(PortRef input) const {
         const Op* op = findOp(m_graph.find(input.node)->op);
@@ -140,7 +141,7 @@ private:
                 Fix fix;
                 fix.kind = Fix::Kind::insertTo;
                 fix.edge = edge;
-                fix.device = Device::cpu();
+                fix.device = deviceAfter(edge.to.node).host();
                 writer.apply(fix);
             }
         }

@@ -72,8 +72,10 @@ void Lints::lookAtTransfer(const NodeFacts& to) {
     const NodeFacts* source = factsOf(to.inputs[0]);
     if (!source || source->device == to.device) return;
     lookAtComingBack(to, *source);
-    lookAtBatches(to, *source);
-    lookAtBlocking(to, *source);
+    if (to.device.sharesRankWith(source->device)) {
+        lookAtBatches(to, *source);
+        lookAtBlocking(to, *source);
+    }
     if (m_graph.find(to.id)->source)
         lookAtImported(to, *source);
     else

@@ -3,6 +3,7 @@
 #include "backends/world.h"
 #include "core/error.h"
 #include "core/format.h"
+#include "graph/rank_lanes.h"
 #include "ops/input_errors.h"
 #include "ops/opaque.h"
 #include "ops/plugins/plugins.h"
@@ -323,6 +324,13 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
     const Op& op = *facts.op;
     const Backend* backend = m_devices.find(facts.device);
     if (op.role == OpRole::transfer) return checkConversion(facts, node);
+    if (op.role == OpRole::collective && dividesNodes(m_graph)) {
+        add(makeError("unsupported", node.id, -1,
+                      fmt::format("{} is a call of all ranks, but the lanes of other ranks divide the nodes "
+                                  "among the ranks; copy tensors between their lanes with To nodes",
+                                  quoted(node))));
+        return false;
+    }
     if (op.role == OpRole::control || op.role == OpRole::state || isOpaque(op) || !backend) return true;
     const bool usesFiles = op.role != OpRole::source && op.attribute("path");
     if (usesFiles && !facts.device.isCpu()) {
@@ -330,7 +338,7 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
             makeError("unsupported", node.id, -1,
                       fmt::format("{} {} and runs only on cpu; move it to a cpu lane", quoted(node),
                                   op.role == OpRole::sink ? "writes a file" : "reads files"));
-        d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
+        d.fixes.push_back(moveFix(m_graph, node.id, facts.device.host()));
         add(std::move(d));
         return false;
     }
@@ -339,15 +347,17 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
         if (from) dtypes.push_back(m_out.typeOf(*from)->dtype);
     facts.addOutputs(dtypes);
     // A file is read on the host, whatever its lane.
-    if (op.role == OpRole::source && op.attribute("path")) backend = &m_devices.at(Device::cpu());
+    const Device host = facts.device.host();
+    const Backend* reader = m_devices.find(host);
+    if (op.role == OpRole::source && op.attribute("path") && reader) backend = reader;
     if (backend->supports(op.name.c_str(), op.kernel, dtypes)) return true;
     std::vector<std::string_view> names;
     for (DType d : dtypes) names.push_back(name(d));
-    const bool isOnCpu =
-        !facts.device.isCpu() && m_devices.at(Device::cpu()).supports(op.name.c_str(), op.kernel, dtypes);
+    const bool isOnHost =
+        facts.device != host && reader && reader->supports(op.name.c_str(), op.kernel, dtypes);
     std::string why;
     for (const Plugin& plugin : loadedPlugins())
-        if (isOnCpu && std::ranges::find(plugin.ops, op.name) != plugin.ops.end())
+        if (isOnHost && std::ranges::find(plugin.ops, op.name) != plugin.ops.end())
             why = fmt::format(
                 ": the plug-in {} has kernels of {} for the cpu only; move the node to a cpu lane",
                 plugin.name, op.name);
@@ -355,7 +365,7 @@ bool NodeRules::checkSupport(const NodeFacts& facts, const Node& node) {
         makeError("unsupported", node.id, -1,
                   fmt::format("{} has no kernel for {} on {} ({}){}", quoted(node), fmt::join(names, ", "),
                               facts.device.toString(), backend->info().name, why));
-    if (isOnCpu) d.fixes.push_back(moveFix(m_graph, node.id, Device::cpu()));
+    if (isOnHost) d.fixes.push_back(moveFix(m_graph, node.id, host));
     add(std::move(d));
     return false;
 }

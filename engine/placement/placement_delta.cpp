@@ -63,8 +63,8 @@ private:
         std::set<NodeId> used;
         for (const Edge& edge : reads) {
             const NodeFacts& reader = *m_before.find(edge.to.node);
-            const Device wanted =
-                reader.op && reader.op->inputAt(edge.to.port).hostValue ? Device::cpu() : deviceOf(reader.id);
+            const Device own = deviceOf(reader.id);
+            const Device wanted = reader.op && reader.op->inputAt(edge.to.port).hostValue ? own.host() : own;
             PortRef from = tensor;
             const bool isScalar = home.isCpu() && m_model.isHostScalar(reader, edge.to.port);
             if (const auto by = carrier.find(wanted); wanted != home && by != carrier.end() && !isScalar) {
@@ -104,8 +104,8 @@ Delta placementDelta(const Graph& graph, const Analysis& analysis, const DeviceM
         Fix fix;
         fix.kind = Fix::Kind::insertTo;
         fix.edge = *d.edge;
-        fix.device =
-            left.find(d.node)->op->inputAt(d.port).hostValue ? Device::cpu() : left.find(d.node)->device;
+        const Device own = left.find(d.node)->device;
+        fix.device = left.find(d.node)->op->inputAt(d.port).hostValue ? own.host() : own;
         writer.apply(fix);
     }
     writer.finish();

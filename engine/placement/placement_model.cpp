@@ -15,8 +15,6 @@
 namespace twb {
 namespace {
 
-constexpr std::uint32_t kHost = 0; ///< the item of values that the host reads
-
 bool isKnown(const std::optional<TensorType>& type) { return type && type->isKnown(); }
 
 std::uint64_t bytesOf(const std::optional<TensorType>& type) {
@@ -46,16 +44,18 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
         if (devices.find(device) && std::find(m_devices.begin(), m_devices.end(), device) == m_devices.end())
             m_devices.push_back(device);
     }
+    for (std::size_t i = 0; i < m_devices.size(); ++i)
+        if (const Device host = m_devices[i].host();
+            devices.find(host) && std::ranges::find(m_devices, host) == m_devices.end())
+            m_devices.push_back(host);
     if (m_devices.size() > kMostPlaces)
         throw Error(ErrorCode::unsupported,
                     fmt::format("the graph has lanes on {} devices, but placements support at most {}",
                                 m_devices.size(), kMostPlaces));
     m_problem.places = static_cast<std::uint32_t>(m_devices.size());
-    AssignmentProblem::Item host;
-    host.allowed = 1;
-    host.ns.assign(m_devices.size(), 0);
-    m_problem.items.push_back(std::move(host));
-    m_nodes.push_back(NodeId::none);
+    m_problem.hosts = 0;
+    for (const Device device : m_devices)
+        if (device.isCpu()) addHost(device);
     for (const NodeFacts& facts : analysis.nodes) {
         Options own = options;
         if (m_bodies.around(facts.id)) own.mayMove = nullptr;
@@ -76,6 +76,17 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
     if (options.withLimits)
         for (const Device device : m_devices)
             m_problem.limits.push_back(devices.at(device).info().memoryBytes);
+}
+
+void PlacementModel::addHost(Device host) {
+    AssignmentProblem::Item item;
+    item.now = placeOf(host);
+    item.allowed = 1U << item.now;
+    item.ns.assign(m_devices.size(), 0);
+    m_problem.hosts |= item.allowed;
+    m_hosts.emplace(host.rank, static_cast<std::uint32_t>(m_problem.items.size()));
+    m_problem.items.push_back(std::move(item));
+    m_nodes.push_back(NodeId::none);
 }
 
 const NodeFacts* PlacementModel::readerThatTakesAlong(const NodeFacts& facts) const {
@@ -124,7 +135,8 @@ void PlacementModel::addItem(const NodeFacts& facts, const Options& options) {
     for (std::size_t place = 0; place < m_devices.size(); ++place) {
         const Backend& backend = m_deviceMap.at(m_devices[place]);
         if (runs) item.ns[place] = backend.profile().kernelNs(cost);
-        if (moves && (!runs || backend.supports(op->name.c_str(), op->kernel, dtypes)))
+        if (moves && m_devices[place].sharesRankWith(facts.device) &&
+            (!runs || backend.supports(op->name.c_str(), op->kernel, dtypes)))
             item.allowed |= 1U << place;
     }
     m_items.emplace(facts.id, static_cast<std::uint32_t>(m_problem.items.size()));
@@ -161,8 +173,11 @@ bool PlacementModel::isHostScalar(const NodeFacts& facts, int port) const {
     const auto p = static_cast<std::size_t>(port);
     if (!facts.op || p >= facts.inputs.size() || !facts.inputs[p] || facts.op->inputAt(port).hostValue)
         return false;
-    const auto& type = m_analysis.typeOf(behindTransfers(*facts.inputs[p]));
-    return type && type->shape.rank() == 0 && takesHostScalars(facts);
+    const PortRef from = behindTransfers(*facts.inputs[p]);
+    const NodeFacts* source = m_analysis.find(from.node);
+    const auto& type = m_analysis.typeOf(from);
+    return source && source->device.sharesRankWith(facts.device) && type && type->shape.rank() == 0 &&
+           takesHostScalars(facts);
 }
 
 std::uint32_t PlacementModel::tensorAt(PortRef output) {
@@ -192,11 +207,9 @@ std::uint32_t PlacementModel::addTensor(PortRef output, double bytes, bool isHoi
             double ns = 0;
             const bool isFree =
                 isHoisted && m_analysis.policy.actionFor(from, to) != Policy::Action::disallow;
-            if (from != to && !isFree) {
-                const auto [by, direction] = m_deviceMap.route(from, to);
-                ns = m_deviceMap.at(by).profile().copyNs(
-                    bytes, direction, pinned.contains(to) ? MemoryKind::pinned : MemoryKind::pageable);
-            }
+            if (from != to && !isFree)
+                ns = m_deviceMap.copyNs(from, to, bytes,
+                                        pinned.contains(to) ? MemoryKind::pinned : MemoryKind::pageable);
             tensor.copyNs.push_back(ns);
         }
     m_problem.tensors.push_back(std::move(tensor));
@@ -244,7 +257,8 @@ void PlacementModel::addReads(const NodeFacts& facts) {
         AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(behindTransfers(*facts.inputs[port]))];
         const bool onHost = facts.op->inputAt(static_cast<int>(port)).hostValue;
         const bool isScalar = isHostScalar(facts, static_cast<int>(port));
-        (isScalar ? tensor.scalarReaders : tensor.readers).push_back(onHost ? kHost : item);
+        (isScalar ? tensor.scalarReaders : tensor.readers)
+            .push_back(onHost ? m_hosts.at(facts.device.rank) : item);
     }
 }
 

@@ -14,7 +14,8 @@
 namespace twb {
 
 /// The predicted times of a graph's nodes on each device, as an AssignmentProblem. Sources cost nothing: they
-/// run once, before the iterations. A size that is known only at run time counts as 0.
+/// run once, before the iterations. A size that is known only at run time counts as 0. Each node stays on its
+/// rank.
 class PlacementModel {
 public:
     struct Options {
@@ -35,13 +36,13 @@ public:
     /// By place; place 0 is cpu.
     const std::vector<Device>& devices() const noexcept { return m_devices; }
     int placeOf(Device device) const;
-    /// By item; none for the host, which reads shapes and axes.
+    /// By item; none for the hosts, which read shapes and axes.
     const std::vector<NodeId>& nodes() const noexcept { return m_nodes; }
     std::uint32_t itemOf(NodeId node) const { return m_items.at(node); }
     /// Whether the consumers of a To count as consumers of its source: with `throughTransfers`, if the To is
     /// a plain copy, has consumers, is not pinned, and runs as often as its source.
     bool isLookedThrough(const NodeFacts& facts) const;
-    /// Whether an input takes a 0-dimensional tensor from the host without a copy.
+    /// Whether an input takes a 0-dimensional tensor from the host of its rank without a copy.
     bool isHostScalar(const NodeFacts& facts, int port) const;
     /// The output that corresponds to a tensor of the problem, by its index. A To that cannot be shared has a
     /// tensor of its own.
@@ -50,6 +51,7 @@ public:
 private:
     /// Merges a folded parameter with its node: they move together.
     const NodeFacts* readerThatTakesAlong(const NodeFacts& facts) const;
+    void addHost(Device host);
     void addItem(const NodeFacts& facts, const Options& options);
     void addReads(const NodeFacts& facts);
     void addTransfer(const NodeFacts& facts);
@@ -66,6 +68,7 @@ private:
     AssignmentProblem m_problem;
     std::vector<Device> m_devices;
     std::vector<NodeId> m_nodes;
+    std::map<int, std::uint32_t> m_hosts; ///< by rank: the item of values that its host reads
     std::unordered_map<NodeId, std::uint32_t> m_items;
     std::vector<PortRef> m_tensors;
     std::unordered_map<NodeId, std::vector<std::uint32_t>> m_tensorsOf; ///< by output: index + 1; 0: none

@@ -51,7 +51,7 @@ bool isSync(const Graph& graph, const Analysis& analysis, const NodeFacts& facts
     if (facts.op->role == OpRole::transfer) {
         const NodeFacts* source =
             !facts.inputs.empty() && facts.inputs[0] ? analysis.find(facts.inputs[0]->node) : nullptr;
-        return source && !source->device.isCpu() && facts.device.isCpu() &&
+        return source && !source->device.isCpu() && facts.device == source->device.host() &&
                !facts.attributes.flag("non_blocking");
     }
     if (facts.device.isCpu() || facts.op->role != OpRole::compute) return false;
@@ -94,7 +94,7 @@ std::vector<StepTransfer> stepTransfers(const Graph& graph, const Analysis& anal
         const NodeFacts* source = analysis.find(copy.from.node);
         if (source && !copy.hoisted)
             out.push_back({copy.edges.front().to.node, source->device, copy.target, copy.price.bytes,
-                           copy.target.isCpu()});
+                           copy.target == source->device.host()});
     }
     return out;
 }

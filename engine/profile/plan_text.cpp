@@ -206,6 +206,7 @@ Json toJson(const Transfer& t) {
             {"target", t.target.toString()},
             {"bytes", {t.bytes, t.wireBytes}},
             {"flags", {t.pinned, t.setup, t.modelled}},
+            {"link", t.link},
             {"predicted", t.predictedNs},
             {"label", t.label}};
 }
@@ -223,6 +224,7 @@ Transfer transferFrom(const Json& json) {
     t.pinned = json.at("flags").at(0);
     t.setup = json.at("flags").at(1);
     t.modelled = json.at("flags").at(2);
+    t.link = json.at("link");
     t.predictedNs = json.at("predicted");
     t.label = json.at("label");
     return t;
@@ -293,7 +295,7 @@ std::shared_ptr<const Plan> planFromJson(const Json& json) {
     }
     for (const Json& s : json.at("streams"))
         plan->streams.push_back(
-            {deviceFrom(s.at(0)), enumFrom(s.at(1), "a kind of queue", QueueKind::collective), s.at(2)});
+            {deviceFrom(s.at(0)), enumFrom(s.at(1), "a kind of queue", QueueKind::network), s.at(2)});
     for (const Json& s : json.at("slots"))
         plan->slots.push_back({deviceFrom(s.at(0)), memoryFrom(s.at(1)), s.at(2)});
     for (const Json& v : json.at("values")) plan->values.push_back(valueFrom(v));

@@ -1,6 +1,7 @@
 #include "profile/prediction.h"
 
 #include "backends/world.h"
+#include "graph/rank_lanes.h"
 #include "profile/profiles.h"
 #include "training/training.h"
 
@@ -42,7 +43,8 @@ std::string sourcesOf(const DeviceMap& devices) {
     std::vector<std::string> names;
     for (const Device device : devices.devices()) {
         const DeviceProfile& profile = devices.at(device).profile();
-        names.push_back(fmt::format("{} ({})", profile.name, sourceText(profile)));
+        std::string name = fmt::format("{} ({})", profile.name, sourceText(profile));
+        if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     }
     return fmt::format("from the figures of {}", fmt::join(names, ", "));
 }
@@ -153,7 +155,8 @@ Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr
 Prediction predictOnRanks(Graph graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files, int ranks,
                           const LinkProfile& link) {
     if (ranks > 1) devices.setWorld(makeSimulatedWorld(ranks, link));
-    if (ranks > 1 && trainingOf(graph)) graph.apply(remakeBackward(graph, devices, files.get(), 1.0 / ranks));
+    if (ranks > 1 && !dividesNodes(graph) && trainingOf(graph))
+        graph.apply(remakeBackward(graph, devices, files.get(), 1.0 / ranks));
     return predict(graph, devices, std::move(files));
 }
 

@@ -1,5 +1,6 @@
 #include "profile/profiles.h"
 
+#include "backends/cpu/cpu_backend.h"
 #include "backends/cuda_plugin.h"
 #include "backends/simulated/simulated_backend.h"
 #include "core/error.h"
@@ -131,6 +132,7 @@ std::string plain(std::string_view id) {
 
 /// The reason why `device` is not one of this machine's GPUs; empty if it is one.
 std::string whyNotReal(Device device) {
+    if (device.rank != 0) return fmt::format("rank {} is another process", device.rank);
     const CudaDevices& gpus = cudaDevices();
     if (!gpus.problem.empty()) return gpus.problem;
     if (static_cast<std::size_t>(device.index) < gpus.backends.size()) return {};
@@ -146,6 +148,11 @@ std::shared_ptr<Backend> realDevice(Device device) {
                                 "{0}=simulated:{1} and without --require-gpu",
                                 device.toString(), kDefaultProfile, why));
     return cudaDevices().backends[static_cast<std::size_t>(device.index)];
+}
+
+/// A simulation of a device that is missing here: of another rank's cpu, with the figures of this one.
+std::shared_ptr<Backend> standInFor(Device device, const DeviceProfile& gpu) {
+    return makeSimulatedBackend(device, device.isCpu() ? cpuBackend()->profile() : gpu);
 }
 
 /// The text after "simulated:" is an id or a file.
@@ -300,8 +307,11 @@ DeviceChoice parseDeviceChoice(std::string_view text) {
     if (equals == std::string_view::npos) refuse("it has no \"=\"");
     const auto device = Device::parse(text.substr(0, equals));
     if (!device) refuse("it names no device");
-    if (!device->isCuda()) refuse("only cuda devices can be chosen; the cpu is always this machine's");
+    if (*device == Device::cpu() || device->isAuto())
+        refuse("only cuda devices and those of other ranks can be chosen; the cpu is always this machine's");
     const std::string_view what = text.substr(equals + 1);
+    if (what == "real" && device->rank != 0)
+        refuse("a device of another rank is simulated, or is that rank's own under mpirun");
     if (what == "real") return {*device, {}};
     if (!what.starts_with(kSimulated) || what.size() == kSimulated.size())
         refuse("the part after \"=\" must be \"real\" or \"simulated:PROFILE\"");
@@ -323,14 +333,18 @@ DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& cho
                     makeSimulatedBackend(choice.device, chosenProfile(choice.profile, profiles)), true);
     }
     for (const Lane& lane : graph.lanes()) {
-        if (lane.device.isCpu()) continue;
+        if (lane.device == Device::cpu()) continue;
         const Device device = lane.device.isAuto() ? Device::cuda(0) : lane.device;
         if (map.find(device)) continue;
-        if (const std::string why = whyNotReal(device); why.empty() || requireReal)
+        if (const std::string why = whyNotReal(device); why.empty() || (requireReal && device.isCuda()))
             map.set(device, realDevice(device), true);
         else if (!lane.device.isAuto())
-            map.set(device, makeSimulatedBackend(device, profiles.at(standIn)), false, why);
+            map.set(device, standInFor(device, profiles.at(standIn)), false, why);
     }
+    // The host of each rank reads shapes and files.
+    for (const Device device : map.devices())
+        if (const Device host = device.host(); !map.find(host))
+            map.set(host, standInFor(host, profiles.at(standIn)), false, whyNotReal(host));
     return map;
 }
 

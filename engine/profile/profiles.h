@@ -55,9 +55,10 @@ DeviceChoice parseDeviceChoice(std::string_view text);
 
 inline constexpr std::string_view kDefaultProfile = "h200";
 
-/// Chooses a backend for every device of the graph's lanes: the chosen one, else the real GPU, else a
-/// simulation of the profile `standIn`. Throws Error(missingDevice), with the reason from cudaDevices(), if a
-/// real GPU is chosen or `requireReal` is set and there is none.
+/// Chooses a backend for every device of the graph's lanes, and the cpu of each rank: the chosen one, else
+/// the real GPU, else a simulation: of a GPU by the profile `standIn`, of another rank's cpu by that of this
+/// cpu. Throws Error(missingDevice), with the reason from cudaDevices(), if a real GPU is chosen or
+/// `requireReal` is set and there is none.
 DeviceMap makeDeviceMap(const Graph& graph, const std::vector<DeviceChoice>& choices,
                         const ProfileLibrary& profiles, bool requireReal = false,
                         std::string_view standIn = kDefaultProfile);

@@ -202,7 +202,9 @@ Json transfersOf(const RunReport& report) {
         }
         row["predicted_ms"] = toMs(figures.predictedNs);
         row["modelled"] = figures.modelled;
-        row["direction"] = isCollective ? "between-ranks" : name(figures.direction);
+        const bool isBetweenRanks = isCollective || !figures.link.empty();
+        row["direction"] = isBetweenRanks ? "between-ranks" : name(figures.direction);
+        if (!figures.link.empty()) row["link"] = figures.link;
         row["link_peak_gb_per_s"] = figure(figures.linkPeakGBps);
         row["of_link_peak_percent"] = figure(figures.ofPeakPercent);
         row["queue_wait_ms"] = figures.queueWaitNs ? Json(toMs(*figures.queueWaitNs)) : Json(nullptr);

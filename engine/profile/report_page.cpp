@@ -223,7 +223,9 @@ std::string ledgerOf(const Json& report) {
         table.begin();
         table.text(row.at("label"), fmt::format("{}{}, {}, {}{}", row.at("kind").get<std::string>(),
                                                 row.value("direction", "") == "peer" ? ", peer" : "",
-                                                row.at("pinned").get<bool>() ? "pinned" : "pageable",
+                                                row.contains("link") ? row["link"].get<std::string>()
+                                                : row.at("pinned").get<bool>() ? "pinned"
+                                                                               : "pageable",
                                                 sourceOf(row), row.at("setup").get<bool>() ? ", setup" : ""));
         table.figure(std::to_string(row.value("count", 0)), row.value("count", 0));
         table.figure(formatExactBytes(row.value("bytes", std::uint64_t{0})), row.value("bytes", 0.0));

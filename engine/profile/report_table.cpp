@@ -103,7 +103,7 @@ std::string transfers(const RunReport& report, bool color) {
     for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
         const TransferFigures& figures = allFigures[i];
         std::vector<std::string> row{plan.transfers[i].label, std::string(name(figures.kind))};
-        if (figures.direction == CopyDirection::peer) row.back() += ", peer";
+        if (figures.direction == CopyDirection::peer && figures.link.empty()) row.back() += ", peer";
         if (figures.count > 0) {
             row.push_back(std::to_string(figures.count));
             row.push_back(formatExactBytes(figures.bytes));
@@ -119,7 +119,7 @@ std::string transfers(const RunReport& report, bool color) {
         }
         row.push_back(formatMs(figures.predictedNs));
         row.push_back(percent(figures.errorPercent, "+"));
-        row.emplace_back(figures.pinned ? "pinned" : "pageable");
+        row.emplace_back(!figures.link.empty() ? figures.link : figures.pinned ? "pinned" : "pageable");
         row.push_back(clockOf(figures.modelled) + (figures.setup ? ", setup" : ""));
         table.add(std::move(row));
     }

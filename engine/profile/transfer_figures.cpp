@@ -1,5 +1,7 @@
 #include "profile/transfer_figures.h"
 
+#include "backends/world.h"
+
 namespace twb {
 
 std::string_view name(CopyDirection direction) noexcept {
@@ -22,14 +24,20 @@ TransferFigures figuresOf(const Plan& plan, std::size_t index, const LedgerRow* 
     TransferFigures out;
     const CopyRoute route = plan.devices.route(transfer.source, transfer.target);
     out.kind = transfer.kind;
-    out.direction =
-        transfer.source.isCpu() || transfer.target.isCpu() ? route.direction : CopyDirection::peer;
+    const bool isToOther = !transfer.source.sharesRankWith(transfer.target);
+    const bool hasHost = !isToOther && (transfer.source.isCpu() || transfer.target.isCpu());
+    out.direction = hasHost ? route.direction : CopyDirection::peer;
+    out.link = transfer.link;
     out.setup = transfer.setup;
     out.pinned = transfer.pinned;
     out.modelled = transfer.modelled;
     out.predictedNs = transfer.predictedNs;
     const DeviceProfile& profile = plan.devices.at(route.by).profile();
-    const double peak = out.direction == CopyDirection::peer ? profile.peerGBps : profile.linkPinnedGBps;
+    // A plan from another machine may have been made for another link.
+    const LinkProfile& link = plan.devices.link();
+    const double peak = isToOther ? (link.name == out.link ? link.gbPerSecond : 0)
+                        : out.direction == CopyDirection::peer ? profile.peerGBps
+                                                               : profile.linkPinnedGBps;
     if (peak > 0 && transfer.kind != TransferKind::collective) out.linkPeakGBps = peak;
     if (!cost || cost->count == 0) {
         out.bytesPerCopy = static_cast<double>(transfer.bytes);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct TransferFigures {
     bool setup = false; ///< once, outside the iterations
     bool pinned = false;
     bool modelled = false;
+    std::string link;        ///< of a copy to another rank: "25 GbE"; else empty
     std::uint64_t count = 0; ///< copies; 0: there are only bytesPerCopy and predictedNs
     double bytesPerCopy = 0;
     double predictedNs = 0;  ///< per copy
@@ -27,8 +29,8 @@ struct TransferFigures {
     double medianNs = 0;
     double p95Ns = 0;
     double totalNs = 0;
-    std::optional<double>
-        linkPeakGBps; ///< from the profile of the copying device: pinned, or device to device
+    std::optional<double> linkPeakGBps;  ///< from the profile of the copying device: pinned, or device to
+                                         ///< device; else the link's
     std::optional<double> ofPeakPercent; ///< of the median copy's rate
     std::optional<double> waitNs;        ///< total time in the queue with the tensor ready
     /// The same per copy. Absent for a tensor that was ready before the iterations.

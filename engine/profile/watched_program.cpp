@@ -57,7 +57,7 @@ Device device(const json& line, const char* key) {
     const std::string name = text(line, key);
     if (name == "cuda") return Device::cuda(0);
     const std::optional<Device> device = Device::parse(name);
-    if (!device || device->isAuto())
+    if (!device || device->isAuto() || device->rank != 0)
         refuse(fmt::format("\"{}\" must be a device such as cpu or cuda:0, but is \"{}\"", key, name));
     return *device;
 }

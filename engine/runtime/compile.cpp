@@ -25,6 +25,7 @@ const Op& castOp() {
 } // namespace
 
 std::shared_ptr<const Plan> Compiler::run() {
+    m_plan->isPart = m_options.ownPart;
     if (!m_analysis.mayRun()) // errors come first
         throw Error(ErrorCode::badGraph,
                     fmt::format("the graph has {} error{}; the first: {}", m_analysis.errorCount(),
@@ -36,20 +37,27 @@ std::shared_ptr<const Plan> Compiler::run() {
     const std::vector<bool> sound = m_analysis.soundNodes();
     for (std::size_t i = 0; i < sound.size(); ++i) {
         const NodeFacts& facts = m_analysis.nodes[i];
-        if (const Body* body = sound[i] ? m_bodies.around(facts.id) : nullptr)
+        if (const Body* body = sound[i] && !isElsewhere(facts) ? m_bodies.around(facts.id) : nullptr)
             m_inBody[body->frame].push_back(&facts);
     }
     std::vector<bool> isPlanned = sound;
     for (std::size_t i = 0; i < sound.size(); ++i) isPlanned[i] = sound[i] || m_analysis.nodes[i].disabled;
+    // The order does not depend on devices, so ranks that compile parts of a graph make their calls in one
+    // order.
     m_order = orderUpdates(m_graph, m_analysis, m_bodies, isPlanned);
     for (const std::size_t i : m_order.nodes) {
         const NodeFacts& facts = m_analysis.nodes[i];
+        if (isElsewhere(facts)) {
+            if (sound[i]) sendFor(facts);
+            continue;
+        }
         if (const auto copies = m_order.copies.find(facts.id); copies != m_order.copies.end())
             for (const PortRef tensor : copies->second)
                 m_before[tensor] = addIdentity(m_plan->valueOf(tensor));
         if (sound[i]) addNode(facts, *m_graph.find(facts.id));
         if (facts.disabled) passOn(facts);
     }
+    if (m_options.ownPart) m_plan->devices.dropOtherRanks();
     setupFirst();
     if (m_options.fuse) fuseChains();
     findBodies();
@@ -60,7 +68,7 @@ std::shared_ptr<const Plan> Compiler::run() {
         std::any_of(m_plan->streams.begin(), m_plan->streams.end(),
                     [&](const PlanStream& s) { return m_plan->devices.isSimulated(s.device); }) ||
         std::any_of(m_plan->transfers.begin(), m_plan->transfers.end(),
-                    [](const Transfer& t) { return t.kind == TransferKind::collective && t.modelled; });
+                    [](const Transfer& t) { return t.modelled; });
     return m_plan;
 }
 
@@ -69,7 +77,9 @@ std::uint32_t Compiler::streamOf(Device device, QueueKind queue) {
         m_streams.try_emplace({device, queue}, static_cast<std::uint32_t>(m_plan->streams.size()));
     if (fresh) {
         constexpr const char* labels[] = {"compute", "host→device", "device→host", "loader", "ranks"};
-        const char* what = labels[static_cast<std::size_t>(queue)];
+        std::string what = queue == QueueKind::network ? m_plan->devices.link().name
+                                                       : labels[static_cast<std::size_t>(queue)];
+        if (queue == QueueKind::network && !m_plan->devices.isSimulated(device)) what += " (modelled)";
         m_plan->streams.push_back({device, queue, fmt::format("{} {}", device.toString(), what)});
     }
     return at->second;
@@ -224,27 +234,30 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
     const ValueId out = addValue(transfer.node == NodeId::none ? before.source : PortRef{transfer.node, 0},
                                  before.type, target, before.label);
     const bool isAhead = m_isAhead[from] && before.device.isCpu();
+    const bool isToOther = !before.device.sharesRankWith(target);
     if (isAhead) transfer.pinned = true;
+    if (isToOther) transfer.pinned = blocking = false; // neither memory nor rank waits for the link
     const auto [accelerator, direction] = m_plan->devices.route(before.device, target);
     if (transfer.pinned) // its host side
         for (const ValueId v : {from, out})
             if (m_plan->values[v].device.isCpu()) m_plan->values[v].memory = MemoryKind::pinned;
     const std::uint32_t stream =
-        streamOf(accelerator, direction == CopyDirection::hostToDevice ? QueueKind::hostToDevice
-                                                                       : QueueKind::deviceToHost);
+        streamOf(accelerator, isToOther                                  ? QueueKind::network
+                              : direction == CopyDirection::hostToDevice ? QueueKind::hostToDevice
+                                                                         : QueueKind::deviceToHost);
     transfer.source = before.device;
     transfer.target = target;
     transfer.setup = setup;
-    transfer.modelled = m_plan->devices.isSimulated(accelerator);
+    transfer.modelled = isToOther || m_plan->devices.isSimulated(accelerator);
+    if (isToOther) transfer.link = m_plan->devices.link().name;
     transfer.label = fmt::format("{} → {}", before.label, target.toString());
     Step& step = addStep(nullptr, transfer.node, stream, {from}, {out}, transfer.label, setup);
     setAhead(step, isAhead);
     if (!step.dynamic) {
         transfer.bytes = static_cast<std::uint64_t>(before.type.byteCount());
-        transfer.predictedNs = m_plan->devices.at(accelerator)
-                                   .profile()
-                                   .copyNs(static_cast<double>(transfer.bytes), direction,
-                                           transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable);
+        transfer.predictedNs =
+            m_plan->devices.copyNs(before.device, target, static_cast<double>(transfer.bytes),
+                                   transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable);
         step.predictedNs = transfer.predictedNs;
         step.cost.bytes = static_cast<double>(transfer.bytes);
     }
@@ -268,7 +281,7 @@ Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
     if (p >= facts.inputs.size() || !facts.inputs[p]) return kNone;
     const PortRef from = *facts.inputs[p];
     const ValueId value = valueFor(facts, from);
-    const Device wanted = facts.op->inputAt(port).hostValue ? Device::cpu() : facts.device;
+    const Device wanted = facts.op->inputAt(port).hostValue ? facts.device.host() : facts.device;
     if (m_plan->values[value].device == wanted) return value;
     const auto copy = m_wantedCopies.find({from, wanted});
     if (copy == m_wantedCopies.end()) return value; // a 0-dimensional cpu tensor, passed with the launch
@@ -286,6 +299,7 @@ Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
 }
 
 void Compiler::addTo(const NodeFacts& facts, const Node& node) {
+    if (isElsewhere(*m_analysis.find(facts.inputs[0]->node))) return receiveFor(facts);
     ValueId value = valueFor(facts, *facts.inputs[0]);
     const TensorType& wanted = *facts.outputs[0];
     const Device source = m_plan->values[value].device;
@@ -322,10 +336,10 @@ void Compiler::passOn(const NodeFacts& facts) {
 
 void Compiler::addStagedFile(const NodeFacts& facts, const Node& node) {
     const std::string label = labelOf(m_graph, node.id);
-    const ValueId host = addValue({node.id, 0}, *facts.outputs[0], Device::cpu(), label);
+    const Device reader = facts.device.host();
+    const ValueId host = addValue({node.id, 0}, *facts.outputs[0], reader, label);
     m_plan->values[host].kept = m_plan->values[host].isUpdated = false;
-    Step& read =
-        addStep(facts.op, node.id, streamOf(Device::cpu(), QueueKind::compute), {}, {host}, label, true);
+    Step& read = addStep(facts.op, node.id, streamOf(reader, QueueKind::compute), {}, {host}, label, true);
     read.attributes = facts.attributes;
     price(read);
     sign(read);

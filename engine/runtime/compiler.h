@@ -10,7 +10,7 @@
 namespace twb {
 
 /// Makes one plan; the implementation of compile(). It is in compile.cpp and, for If, Loop and Scan, in
-/// compile_bodies.cpp.
+/// compile_bodies.cpp, for the part of one rank, in compile_ranks.cpp.
 class Compiler {
 public:
     Compiler(const Graph& graph, const Analysis& analysis, const DeviceMap& devices,
@@ -47,6 +47,11 @@ private:
     Step& addStep(const Op* op, NodeId node, std::uint32_t stream, std::vector<ValueId> inputs,
                   std::vector<ValueId> outputs, std::string label, bool setup);
     ValueId addCopy(ValueId from, Device target, Transfer transfer, bool setup, bool blocking);
+    // In compile_ranks.cpp, with CompileOptions::ownPart:
+    bool isElsewhere(const NodeFacts& facts) const { return m_options.ownPart && facts.device.rank != 0; }
+    void sendFor(const NodeFacts& to);
+    void receiveFor(const NodeFacts& to);
+    void addMessage(const NodeFacts& to, Device source, ValueId sent, ValueId received);
     ValueId addIdentity(ValueId from);
     ValueId valueFor(const NodeFacts& reader, PortRef from) const;
     void bindUpdates(Step& step);

@@ -149,7 +149,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         step.waits.push_back(other);
         before.recorded = true;
     };
-    std::uint32_t lastBlocking = kNone;
+    std::map<int, std::uint32_t> lastBlocking; // by rank: each has a host of its own
     std::vector<std::vector<std::uint32_t>> readers(plan.values.size()); // of values that are updated
     for (Step& step : plan.steps) {
         for (std::uint32_t v : step.inputs) {
@@ -162,8 +162,10 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
                 for (const std::uint32_t reader : readers[plan.values[v].updateOf])
                     if (reader != step.index) waitFor(step, reader);
         for (std::uint32_t v : step.outputs) producer[v] = step.index;
-        if (!step.ahead) waitFor(step, lastBlocking);
-        if (blocking[step.index]) lastBlocking = step.index;
+        const int rank = plan.streams[step.stream].device.rank;
+        if (const auto last = lastBlocking.find(rank); last != lastBlocking.end() && !step.ahead)
+            waitFor(step, last->second);
+        if (blocking[step.index]) lastBlocking[rank] = step.index;
     }
     // The next iteration writes the same memory: a writer waits for the steps of the previous iteration that
     // used it on other streams. The last of each stream suffices. Memory of batches has one copy per lap.

@@ -22,11 +22,11 @@ enum class TransferKind : std::uint8_t {
     explicitTo, ///< a To node
     implicitTo, ///< made by the implicit policy
     staging,    ///< of a File on a GPU lane
-    collective, ///< a call over all ranks
+    collective, ///< a call over all ranks, or from one rank to another
 };
 std::string_view name(TransferKind kind) noexcept;
 
-/// A copy between devices, or a call over all ranks, in a plan: one row of the ledger.
+/// A copy between devices, or a call over ranks, in a plan: one row of the ledger.
 struct Transfer {
     TransferKind kind = TransferKind::explicitTo;
     PortRef from;               ///< the tensor; for staging, the File's own output
@@ -39,6 +39,7 @@ struct Transfer {
     bool pinned = false;         ///< page-locked on the host side
     bool setup = false;          ///< outside the iteration
     bool modelled = false;       ///< on a simulated device: the time comes from a profile
+    std::string link;            ///< of a copy to another rank: "25 GbE", which gives its time; else empty
     double predictedNs = 0;
     std::string label; ///< "images → cuda:0"
     auto edge() const noexcept { return Edge{from, to}; }
@@ -171,6 +172,7 @@ struct Plan {
     /// number modulo this.
     std::uint32_t inFlight = 2;
     bool virtualClock = false; ///< a simulated device takes part: times are on the virtual clock
+    bool isPart = false;       ///< other ranks run other parts of the graph (CompileOptions::ownPart)
     DeviceMap devices;
     std::shared_ptr<const TensorFiles> files;
 
@@ -209,6 +211,10 @@ struct CompileOptions {
     bool fuse = true;         ///< neighbouring ops become one step if the backend supports it (Step::chain)
     bool fuseOnCpu = false;   ///< with `fuse`, on the cpu, too; no op of a group then has a time of its own
     std::set<PortRef> keep{}; ///< stay readable after the run, like the inputs of sinks
+    /// Only this rank's part of a graph that divides its nodes among ranks: the nodes on devices without a
+    /// rank in a graph asSeenBy() this rank. Copies from and to other ranks become calls of the world. See
+    /// requireParts().
+    bool ownPart = false;
 };
 
 /// Compiles a graph without its placeholders and the nodes that depend on them. Throws Error(badGraph) with

@@ -273,8 +273,9 @@ void RunContext::finishIteration(std::int64_t iteration) {
 /// The other ranks must not wait for calls that this one will not make.
 void RunContext::leaveWorld(const RunResult& result) const {
     World& world = m_plan->devices.world();
-    const bool calls =
-        std::ranges::any_of(m_plan->steps, [&](const Step& s) { return m_plan->isCollective(s); });
+    const bool calls = m_plan->isPart || std::ranges::any_of(m_plan->steps, [&](const Step& s) {
+                           return m_plan->isCollective(s);
+                       });
     if (!calls || world.size() == 1 || world.info().simulated || result.status == RunStatus::finished) return;
     world.abort(result.status == RunStatus::cancelled
                     ? fmt::format("rank {} was cancelled", world.rank())

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 // The launches and copies of a run's steps: their operands in the run's memory, and for steps whose sizes the
 // graph computes, the sizes.
@@ -117,6 +118,9 @@ void RunContext::bindCopy(const Step& step, StepSlot& slot) {
     const TensorType& type = m_types[step.outputs[0]];
     copy.bytes = type.isKnown() ? static_cast<std::size_t>(type.byteCount()) : 0;
     copy.direction = m_plan->devices.route(transfer.source, transfer.target).direction;
+    if (!transfer.source.sharesRankWith(transfer.target))
+        copy.linkNs = std::llround(m_plan->devices.copyNs(transfer.source, transfer.target,
+                                                          static_cast<double>(copy.bytes), copy.hostMemory));
     copy.hostMemory = transfer.pinned ? MemoryKind::pinned : MemoryKind::pageable;
     slot.copy.assign(m_plan->inFlight, copy);
     for (std::size_t lap = 0; lap < slot.copy.size(); ++lap) {

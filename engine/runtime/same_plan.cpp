@@ -3,6 +3,7 @@
 #include "backends/world.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "graph/rank_lanes.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +51,7 @@ void broadcast(World& world, DType dtype, void* values, std::size_t count, int r
 
 } // namespace
 
-std::vector<std::uint64_t> stepHashes(const Plan& plan) {
+std::vector<std::uint64_t> stepHashes(const Plan& plan, int seenBy) {
     std::vector<std::uint64_t> out;
     for (const Step* one : inOrder(plan)) {
         const Step& step = *one;
@@ -58,7 +59,7 @@ std::vector<std::uint64_t> stepHashes(const Plan& plan) {
         hash.add(step.op ? step.op->name : "copy")
             .add(step.label)
             .add(static_cast<std::uint64_t>(step.index))
-            .add(plan.streams[step.stream].device.toString())
+            .add(asSeenBy(seenBy, plan.streams[step.stream].device).toString())
             .add(static_cast<std::uint64_t>(step.setup));
         for (const auto& [name, value] : step.attributes) {
             hash.add(name).add(toString(value));
@@ -81,10 +82,10 @@ std::vector<std::uint64_t> stepHashes(const Plan& plan) {
     return out;
 }
 
-void requireSamePlan(const Plan& plan) {
+void requireSamePlan(const Plan& plan, int seenBy) {
     World& world = plan.devices.world();
     if (world.size() == 1 || world.info().simulated) return;
-    const std::vector<std::uint64_t> own = stepHashes(plan);
+    const std::vector<std::uint64_t> own = stepHashes(plan, seenBy);
     ContentHash whole;
     for (const std::uint64_t step : own) whole.add(step);
     const std::vector<std::uint64_t> all = gather(world, whole.value());

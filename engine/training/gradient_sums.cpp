@@ -93,7 +93,7 @@ LaneId laneForRanks(const Graph& graph, const DeviceMap& devices, LaneId own, st
     const Op& called = *findOp(op);
     if (!backend || backend->supports(called.name.c_str(), called.kernel, std::span(&dtype, 1))) return own;
     for (const Lane& lane : graph.lanes())
-        if (lane.device.isCpu()) return lane.id;
+        if (lane.device == graph.find(own)->device.host()) return lane.id;
     return own; // the analysis says that it cannot run there
 }
 

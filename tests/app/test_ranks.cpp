@@ -83,6 +83,20 @@ Program preparedExactly() {
     return twb;
 }
 
+/// x on rank 0, its square on rank 1, and their difference on rank 0.
+Program preparedParts() {
+    Program twb;
+    GraphMaker maker;
+    const NodeId x = maker.node("Full", "x", "cpu", {{"shape", Integers{100}}, {"value", 3.0}});
+    const NodeId there = maker.node("To", "there", "rank1/cpu", {}, {x});
+    const NodeId product = maker.node("Mul", "product", "rank1/cpu", {}, {there, there});
+    const NodeId back = maker.node("To", "back", "cpu", {}, {product});
+    const NodeId difference = maker.node("Sub", "difference", "cpu", {}, {back, x});
+    maker.node("Probe", "seen", "cpu", {}, {difference});
+    twb.save("g.twb", maker);
+    return twb;
+}
+
 /// The layer of prepared(), and a BatchNormalization before the loss.
 Program preparedNormalized() {
     Program twb = prepared();
@@ -490,6 +504,75 @@ private Q_SLOTS:
                                     .arg(both[1].startNs)
                                     .arg(both[1].endNs)));
         }
+    }
+
+    /// Lanes of two ranks divide the graph: each rank computes its nodes, and a To is a message.
+    void ranksRunTheirPartsOfAGraph_data() { launchers(); }
+    void ranksRunTheirPartsOfAGraph() {
+        TWB_NEED_MPI;
+        const Program twb = preparedParts();
+        const QStringList run{"run",    "g.twb",    "--iterations",  "3",        "--report",
+                              "r.json", "--output", "product=p.npy", "--output", "difference=d.npy"};
+        // Alone, this process simulates the other rank.
+        const Ended alone = twb.run(run);
+        QVERIFY2(alone.exit == 0, qPrintable(alone.err));
+        QVERIFY(alone.err.contains("copies between ranks take the times of 25 GbE (modelled)"));
+        QVERIFY2(alone.out.contains("25 GbE"), qPrintable(alone.out));
+        QCOMPARE(twb.tensor("p.npy"), std::vector<double>(100, 9));
+        QCOMPARE(twb.tensor("d.npy"), std::vector<double>(100, 6));
+        for (const auto& row : twb.json("r.json").at("transfers")) {
+            QCOMPARE(row["link"], "25 GbE");
+            QCOMPARE(row["direction"], "between-ranks");
+            QCOMPARE(row["modelled"], true);
+            QVERIFY(std::abs(row["predicted_ms"].get<double>() - (0.030 + 400 / 2.9e6)) < 1e-9);
+        }
+        for (const char* file : {"p.npy", "d.npy", "r.json"}) QVERIFY(QFile::remove(twb.file(file)));
+
+        const Ended ended = Job(twb, mpi, 2, run + QStringList{"--trace", "t.json"}).wait();
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY(!ended.err.contains("25 GbE"));
+        QCOMPARE(twb.tensor("p.npy"), std::vector<double>(100, 9)); // written by rank 1
+        QCOMPARE(twb.tensor("d.npy"), std::vector<double>(100, 6));
+        const auto report = twb.json("r.json");
+        QCOMPARE(report.at("devices").size(), 1U); // those of rank 0
+        std::map<std::string, std::pair<int, int>> rows;
+        for (const auto& row : report.at("transfers")) {
+            QCOMPARE(row["kind"], "collective");
+            QCOMPARE(row["modelled"], false);
+            rows[row["label"]] = {row["count"], row["bytes"]};
+        }
+        QCOMPARE(rows,
+                 (std::map<std::string, std::pair<int, int>>{{"there", {3, 1200}}, {"back", {3, 1200}}}));
+        QCOMPARE(report["ranks"]["each"].size(), 2U);
+        const RunTrace trace = readRunTrace(twb.fsPath("t.json"));
+        std::set<std::string> tracks;
+        for (const StepRecord& record : trace.records) {
+            const Step& step = trace.plan->steps[record.step];
+            if (step.label == "product" || step.label == "difference")
+                tracks.insert(step.label + " " + trace.plan->streams[step.stream].label);
+        }
+        QCOMPARE(tracks,
+                 (std::set<std::string>{"product rank1/cpu compute", "difference rank0/cpu compute"}));
+    }
+
+    void aGraphThatNamesAMissingRankEndsWith5_data() { launchers(); }
+    void aGraphThatNamesAMissingRankEndsWith5() {
+        TWB_NEED_MPI;
+        const Program twb = preparedParts();
+        const QStringList far{"run", "g.twb", "--set", "product.device=rank3/cpu"};
+        const Ended ended = Job(twb, mpi, 2, far).wait();
+        QCOMPARE(ended.exit, 5);
+        QVERIFY2(ended.err.contains("the graph has a lane of rank 3, but this run has ranks 0 to 1; start it "
+                                    "with 4 ranks"),
+                 qPrintable(ended.err));
+        QCOMPARE(twb.run(far + QStringList{"--world", "simulated:2:nvlink"}).exit, 5);
+        const Ended training = Job(twb, mpi, 2,
+                                   {"train", "g.twb", "--loss", "difference", "--optimizer", "sgd", "--lr",
+                                    "0.1", "--epochs", "1"})
+                                   .wait();
+        QCOMPARE(training.exit, 3);
+        QVERIFY2(training.err.contains("g.twb has lanes of other ranks, which divide its nodes"),
+                 qPrintable(training.err));
     }
 
     void aTrainingHasOneTraceOfAllRanks_data() { launchers(); }

@@ -39,9 +39,11 @@ public:
         std::vector<LaneId> lanes;
         std::vector<FrameId> frames{FrameId::none};
         std::vector<NodeId> ids;
-        const std::array devices{Device::cpu(), Device::cuda(0), Device::cuda(63), Device::automatic()};
+        const std::array devices{Device::cpu(),       Device::cuda(0), Device::cuda(63),
+                                 Device::automatic(), Device::cpu(1),  Device::cuda(63, 63)};
         for (int i = 0; i < 4; ++i)
-            lanes.push_back(b.addLane({LaneId::none, devices[pick(4)], text(), i - 2, number() * number()}));
+            lanes.push_back(
+                b.addLane({LaneId::none, devices[pick(devices.size())], text(), i - 2, number() * number()}));
         for (int i = 0; i < 3; ++i)
             frames.push_back(b.addFrame({FrameId::none, text(), frames[pick(frames.size())]}));
         for (std::size_t i = 0; i < nodes; ++i) {

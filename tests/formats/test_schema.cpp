@@ -46,7 +46,7 @@ private Q_SLOTS:
         QCOMPARE(schema().problem(json::parse(toProjectText(graph))), std::string());
         DeltaBuilder b(graph, "");
         b.setInfo({"t", "d", Policy::implicit, 7, {{"ops", "1.0", "https://example.org", {"Op"}}}});
-        const LaneId lane = b.addLane({LaneId::none, Device::cuda(63), "title", -3, 120.5});
+        const LaneId lane = b.addLane({LaneId::none, Device::cuda(63, 63), "title", -3, 120.5});
         const FrameId outer = b.addFrame({FrameId::none, "outer", FrameId::none});
         const FrameId inner = b.addFrame({FrameId::none, "inner", outer});
         Attributes attributes{{"i", std::int64_t(1)}, {"d", std::nan("")}, {"r", RawJson{"{\"a\":[null]}"}}};

@@ -1,3 +1,4 @@
+#include "placement/fixes.h"
 #include "support/graphs.h"
 #include "support/test_main.h"
 
@@ -139,6 +140,36 @@ private Q_SLOTS:
                             "cuda:0 (the guard policy says h2d=disallow; a To node is always allowed)"));
             QVERIFY(!d.fixes.empty());
         }
+    }
+
+    /// A scalar on the cpu of another rank is not passed with the launch, and the fixes name the rank.
+    void ranksHaveCpusOfTheirOwn() {
+        const DeviceMap devices = simulatedRanks(2);
+        GraphMaker g;
+        const NodeId x = g.node("Zeros", "x", "rank1/cuda:0", {{"shape", Ints{4, 4}}});
+        const NodeId near = g.node("Zeros", "near", "rank1/cpu", {{"shape", Ints{}}});
+        const NodeId far = g.node("Zeros", "far", "cpu", {{"shape", Ints{}}});
+        const NodeId fine = g.node("Mul", "fine", "rank1/cuda:0", {}, {x, near});
+        const NodeId wrong = g.node("Mul", "wrong", "rank1/cuda:0", {}, {fine, far});
+        const Analysis analysis = analyze(g.graph(), devices, Policy::strict, nullptr);
+        std::vector<const Diagnostic*> errors;
+        for (const Diagnostic& d : analysis.diagnostics)
+            if (d.severity == Severity::error) errors.push_back(&d);
+        QCOMPARE(errors.size(), std::size_t{1});
+        const Diagnostic& d = *errors.front();
+        QCOMPARE(d.node, wrong);
+        QCOMPARE(
+            d.message,
+            std::string("Expected all tensors to be on the same device, but got other is on cpu, different "
+                        "from other tensors on rank1/cuda:0 (when checking arguments of Mul \"wrong\")"));
+        const auto insert =
+            std::ranges::find(d.fixes, std::string("insert To(rank1/cuda:0) on far -> wrong"), &Fix::title);
+        QVERIFY(insert != d.fixes.end());
+        QCOMPARE(insert->price.bytes, std::uint64_t{4});
+        QCOMPARE(insert->price.ns, 30'000 + 4 / 2.9); // 25 GbE
+        Graph mended = g.graph();
+        mended.apply(toDelta(mended, *insert));
+        QVERIFY(!analyze(mended, devices, Policy::strict, nullptr).hasErrors());
     }
 };
 

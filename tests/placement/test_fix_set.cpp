@@ -91,13 +91,17 @@ private Q_SLOTS:
     /// The time claimed for the fixed graph is the sum of its plan's predicted steps.
     void claimedTimeIsThatOfThePlan_data() {
         QTest::addColumn<int>("gpus");
-        QTest::newRow("cpu and one GPU") << 1;
-        QTest::newRow("cpu and two GPUs") << 2;
+        QTest::addColumn<int>("ranks");
+        QTest::newRow("cpu and one GPU") << 1 << 1;
+        QTest::newRow("cpu and two GPUs") << 2 << 1;
+        QTest::newRow("two ranks with cpu and GPU") << 1 << 2;
     }
     void claimedTimeIsThatOfThePlan() {
         QFETCH(int, gpus);
-        const DeviceMap devices = simulatedMap(gpus);
+        QFETCH(int, ranks);
+        const DeviceMap devices = ranks > 1 ? simulatedRanks(ranks) : simulatedMap(gpus);
         std::vector<std::string> names{"cpu", "cuda:0"};
+        if (ranks == 2) names.insert(names.end(), {"rank1/cpu", "rank1/cuda:0"});
         if (gpus == 2) names.push_back("cuda:1");
         std::mt19937_64 random(23);
         int mended = 0;

@@ -75,6 +75,31 @@ private Q_SLOTS:
         QVERIFY(moves > 40);
     }
 
+    /// Each node stays on its rank.
+    void onlyARankItselfPlacesItsNodes() {
+        const DeviceMap devices = simulatedRanks(2);
+        const std::vector<std::string> names{"cpu", "cuda:0", "rank1/cpu", "rank1/cuda:0"};
+        std::mt19937_64 random(15);
+        int moves = 0;
+        for (int round = 0; round < 40; ++round) {
+            RandomNetwork network(random, 4 + static_cast<int>(random() % 20), names);
+            addLanes(network.g, names);
+            const Graph graph = withTos(network.g.graph(), devices);
+            const PlacementProposal proposal = propose(graph, devices);
+            Graph placed = graph;
+            placed.apply(proposal.delta);
+            QVERIFY(!analyze(placed, devices, Policy::strict, nullptr).hasErrors());
+            const double then = sumNs(placed, devices);
+            QVERIFY2(std::abs(then - proposal.ns) < 1,
+                     qPrintable(QStringLiteral("%1, not %2").arg(then).arg(proposal.ns)));
+            for (const PlacementMove& move : proposal.moves) QCOMPARE(move.from.rank, move.to.rank);
+            for (const Node& node : network.g.graph().nodes())
+                QCOMPARE(placed.deviceOf(*placed.find(node.id)).rank, graph.deviceOf(node).rank);
+            moves += static_cast<int>(proposal.moves.size());
+        }
+        QVERIFY(moves > 20);
+    }
+
     /// Two branches, one per device. The sum of costs alone would put both on one device.
     void overlappingBranchesStayOnTheirDevices() {
         const DeviceMap devices = simulatedMap();

@@ -312,6 +312,36 @@ private Q_SLOTS:
         QCOMPARE(map.remark(Device::cpu()), std::string());
     }
 
+    void otherRanksAreSimulated() {
+        const ProfileLibrary library(kDevices);
+        const Graph graph = graphOn({Device::cpu(), Device::cuda(0, 1), Device::cpu(2)});
+        const DeviceMap map = makeDeviceMap(graph, {}, library);
+        QCOMPARE(map.devices(),
+                 (std::vector{Device::cpu(), Device::cpu(1), Device::cuda(0, 1), Device::cpu(2)}));
+        QVERIFY(!map.isSimulated(Device::cpu()));
+        QCOMPARE(map.at(Device::cuda(0, 1)).profile().id, std::string("h200"));
+        QCOMPARE(map.at(Device::cuda(0, 1)).info().memoryBytes, library.at("h200").memoryBytes);
+        const Backend& cpu = map.at(Device::cpu(2));
+        QVERIFY(cpu.info().simulated);
+        QCOMPARE(cpu.info().name, "simulated " + map.at(Device::cpu()).info().name);
+        QCOMPARE(cpu.profile().memoryGBps, map.at(Device::cpu()).profile().memoryGBps);
+        QCOMPARE(map.remark(Device::cuda(0, 1)),
+                 std::string("rank1/cuda:0 uses a simulated NVIDIA H200: rank 1 is another process"));
+        const auto chosen = makeDeviceMap(
+            graph,
+            {parseDeviceChoice("rank1/cuda:0=simulated:l4"), parseDeviceChoice("rank2/cpu=simulated:t4")},
+            library);
+        QCOMPARE(chosen.at(Device::cuda(0, 1)).profile().id, std::string("l4"));
+        QCOMPARE(chosen.at(Device::cpu(2)).profile().id, std::string("t4"));
+        QVERIFY(refusal([&] { makeDeviceMap(graph, {}, library, true); }, ErrorCode::missingDevice)
+                    .contains(QLatin1String("rank1/cuda:0 must be a real GPU in this run: ")));
+        for (const char* bad : {"rank1/cuda:0=real", "cpu=simulated:h200", "rank64/cpu=simulated:h200"})
+            QVERIFY2(!refusal([&] { parseDeviceChoice(bad); }, ErrorCode::invalidArgument).isEmpty(), bad);
+        DeviceMap own = map;
+        own.dropOtherRanks();
+        QCOMPARE(own.devices(), std::vector{Device::cpu()});
+    }
+
     void resourcesAreFound() {
         qunsetenv("TWB_RESOURCES");
         QVERIFY(fs::equivalent(resourceFolder(), fs::path(TWB_SOURCE_DIR) / "resources"));

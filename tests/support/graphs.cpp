@@ -324,4 +324,12 @@ DeviceMap simulatedMap(int gpus, std::uint64_t memoryBytes) {
     return map;
 }
 
+DeviceMap simulatedRanks(int ranks) {
+    DeviceMap map = simulatedMap();
+    for (int rank = 1; rank < ranks; ++rank)
+        for (const Device device : {Device::cpu(rank), Device::cuda(0, rank)})
+            map.set(device, makeSimulatedBackend(device, roundProfile()), true);
+    return map;
+}
+
 } // namespace twb::test

@@ -61,5 +61,7 @@ private:
 DeviceProfile roundProfile();
 /// cpu and simulated cuda:0 … cuda:(gpus-1) with roundProfile().
 DeviceMap simulatedMap(int gpus = 1, std::uint64_t memoryBytes = std::uint64_t{1} << 30);
+/// simulatedMap(), and for ranks 1 … (ranks-1) a simulated cpu and cuda:0 with roundProfile().
+DeviceMap simulatedRanks(int ranks);
 
 } // namespace twb::test

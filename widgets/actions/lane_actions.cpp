@@ -1,5 +1,6 @@
 #include "widgets/actions/lane_actions.h"
 
+#include "graph/rank_lanes.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"
 #include "widgets/canvas/canvas_widget.h"
@@ -21,6 +22,14 @@ QString laneText(const Lane& lane) {
     return lane.title.empty() ? device : QStringLiteral("%1 · %2").arg(device, toQt(lane.title));
 }
 
+/// The ranks, other than 0, with lanes, and the next one.
+std::vector<int> otherRanks(const Graph& graph) {
+    constexpr int last = 63;
+    std::vector<int> out;
+    for (int rank = 1; rank <= std::min(lastRankOf(graph) + 1, last); ++rank) out.push_back(rank);
+    return out;
+}
+
 } // namespace
 
 LaneActions::LaneActions(Document& document, CanvasWidget& canvas, GraphEditor& editor, QWidget& window)
@@ -35,7 +44,24 @@ void LaneActions::fillAddMenu(QMenu& menu) {
     addAction(menu, tr("auto lane"), QKeySequence(QStringLiteral("Ctrl+Alt+A")), [this] {
         m_editor.edit(addLane(m_document.graph(), Device::automatic()));
     })->setToolTip(tr("Runs its nodes on cuda:0 if there is one, else on cpu."));
+    QMenu* ranks = menu.addMenu(tr("Lane of another &rank"));
+    ranks->setToolTipsVisible(true);
+    connect(ranks, &QMenu::aboutToShow, this, [this, ranks] {
+        ranks->clear();
+        fillOtherRanks(*ranks);
+    });
     menu.setToolTipsVisible(true);
+}
+
+/// Of each rank with a lane, and of the next one: its cpu, and its first GPU without a lane.
+void LaneActions::fillOtherRanks(QMenu& menu) {
+    for (const int rank : otherRanks(m_document.graph())) {
+        for (const Device device : {Device::cpu(rank), nextGpu(m_document.graph(), rank)})
+            menu.addAction(tr("%1 lane").arg(toQt(device.toString())), this,
+                           [this, device] { m_editor.edit(addLane(m_document.graph(), device)); })
+                ->setToolTip(tr("Its nodes are computed by another process. Here, it is simulated."));
+        menu.addSeparator();
+    }
 }
 
 /// The entries have shortcuts, so they must exist before the menu opens.
@@ -190,14 +216,22 @@ void LaneActions::fillDevices(QMenu& menu, LaneId id) {
         builder.change(changed);
         m_editor.edit(builder.take());
     };
-    std::vector<Device> offered{Device::cpu()};
-    for (int i = 0; i <= nextGpu(m_document.graph()).index; ++i) offered.push_back(Device::cuda(i));
-    offered.push_back(Device::automatic());
-    for (const Device other : offered) {
+    const auto offer = [&](QMenu& to, Device other) {
         QAction* action =
-            menu.addAction(toQt(other.toString()), this, [setDevice, other] { setDevice(other); });
+            to.addAction(toQt(other.toString()), this, [setDevice, other] { setDevice(other); });
         action->setCheckable(true);
         action->setChecked(other == lane->device);
+    };
+    const auto offerRank = [&](QMenu& to, int rank) {
+        offer(to, Device::cpu(rank));
+        for (int i = 0; i <= nextGpu(m_document.graph(), rank).index; ++i) offer(to, Device::cuda(i, rank));
+    };
+    offerRank(menu, 0);
+    offer(menu, Device::automatic());
+    QMenu* ranks = menu.addMenu(tr("Of another &rank"));
+    for (const int rank : otherRanks(m_document.graph())) {
+        offerRank(*ranks, rank);
+        ranks->addSeparator();
     }
 }
 

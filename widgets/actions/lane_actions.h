@@ -38,6 +38,7 @@ Q_SIGNALS:
 private:
     LaneId laneAtHand() const;
     void fillSendMenu();
+    void fillOtherRanks(QMenu& menu);
     void fillDevices(QMenu& menu, LaneId id);
     void fillHardware(QMenu& menu, Device device);
     void rename(LaneId id);

@@ -1,12 +1,20 @@
 #include "widgets/canvas/lane_stack.h"
 
+#include "backends/world.h"
 #include "widgets/text.h"
+
+#include <QCoreApplication>
 
 #include <algorithm>
 #include <utility>
 
 namespace twb {
 namespace {
+
+/// For translators.
+struct LaneStackWords {
+    Q_DECLARE_TR_FUNCTIONS(Canvas)
+};
 
 constexpr double kLaneMargin = 20; ///< below the lowest card of a lane, clear of a pill on the border
 constexpr double kLeastLane = 104; ///< for a header and a card
@@ -50,6 +58,10 @@ void LaneStack::read(const SceneSource& source) {
         band.name = toQt(lane.device.toString());
         if (lane.device.isAuto()) band.name += QStringLiteral(" → ") + toQt(band.device.toString());
         band.title = toQt(lane.title);
+        if (const int rank = band.device.rank;
+            rank != 0 && (m_bands.empty() || m_bands.back().device.rank != rank))
+            band.rankTitle =
+                LaneStackWords::tr("Rank %1 · %2").arg(rank).arg(toQt(source.devices.link().name));
         if (const Backend* backend = source.devices.find(band.device)) {
             band.backend = toQt(backend->info().name);
             band.detail = toQt(backend->info().detail);
@@ -103,6 +115,7 @@ std::unordered_set<LaneId> LaneStack::stack(bool isPacked) {
         // A minimum height for hidden content would only waste space.
         if (band.collapsed || isPacked) band.height = 0;
         band.height = std::max(band.height, leastHeightOf(band));
+        if (!band.rankTitle.isEmpty()) top += kRankTitle;
         if (band.top != top) moved.insert(band.id);
         band.top = top;
         top += band.height;

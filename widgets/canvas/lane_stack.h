@@ -16,6 +16,7 @@ public:
     const LaneBand* find(LaneId id) const noexcept;
     /// The band at this height, or the nearest one; null if there are none.
     const LaneBand* at(double y) const noexcept;
+    static constexpr double kRankTitle = 34; ///< the height of a rank's title, above its first lane
     /// The minimum height of a lane with its contents.
     static double leastHeightOf(const LaneBand& band) noexcept;
 

@@ -164,6 +164,26 @@ void paintStripHeader(const Pass& pass, const LaneBand& band, const QRectF& room
                      words.elidedText(count, Qt::ElideRight, room.width()));
 }
 
+/// The title of a rank, above its first lane.
+void paintRankTitle(const Pass& pass, const LaneBand& band) {
+    const double height = LaneStack::kRankTitle * pass.zoom;
+    const double bottom = std::round((band.top - pass.viewport.top()) * pass.zoom);
+    const double width = pass.viewport.width() * pass.zoom;
+    if (bottom < 0 || bottom - height > pass.viewport.height() * pass.zoom) return;
+    QPainter& painter = pass.painter;
+    const Theme& theme = pass.theme();
+    const QRectF strip(0, std::round(bottom - height), width, std::round(height));
+    painter.fillRect(QRectF(0, strip.top(), pass.state.headerWidth, strip.height()), theme.canvas);
+    painter.fillRect(QRectF(0, strip.bottom() - 1, width, 1), theme.border);
+    const QFontMetricsF metrics(font(TextRole::strong));
+    if (strip.height() < metrics.height()) return;
+    painter.setPen(theme.text);
+    painter.setFont(font(TextRole::strong));
+    const QRectF room = strip.adjusted(16, 0, pass.state.headerWidth - width - 12, 0);
+    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                     metrics.elidedText(band.rankTitle, Qt::ElideRight, room.width()));
+}
+
 bool isFrameHovered(const Pass& pass, const FrameShape& frame) {
     return pass.state.hover.kind == Hit::Kind::frame && pass.state.hover.frame == frame.id;
 }
@@ -267,6 +287,7 @@ void paintLaneHeaders(const Pass& pass) {
     pass.painter.save();
     pass.painter.setClipRect(QRectF(0, 0, pass.state.headerWidth, height), Qt::IntersectClip);
     for (const LaneBand& band : pass.scene.lanes().bands()) {
+        if (!band.rankTitle.isEmpty()) paintRankTitle(pass, band);
         QRectF box = onScreen(pass, band);
         box.setWidth(pass.state.headerWidth);
         if (box.bottom() < 0 || box.top() > height) continue;

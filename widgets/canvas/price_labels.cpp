@@ -1,5 +1,6 @@
 #include "widgets/canvas/price_labels.h"
 
+#include "backends/world.h"
 #include "profile/report.h"
 #include "widgets/canvas/caption.h"
 #include "widgets/canvas/label_places.h"
@@ -173,8 +174,11 @@ void PriceLabels::prepareNode(const Source& source, std::uint32_t slot) {
         if (known) break;
         known = source.runOf(edge);
     }
+    // Beside the price of a copy to another rank, the link that it takes.
+    const QString link =
+        sender->device.sharesRankWith(shape.device) ? QString() : toQt(source.devices.link().name);
     if (known) {
-        layOut(label, LabelPrice(*known));
+        layOut(label, LabelPrice(*known), link);
     } else if (sender->device == shape.device) {
         constexpr std::uint64_t kIsHere = ~std::uint64_t{0};
         if (label.signature != kIsHere)
@@ -182,7 +186,7 @@ void PriceLabels::prepareNode(const Source& source, std::uint32_t slot) {
     } else {
         const AttributeValue* pin = source.graph.find(shape.id)->attributes.find("pin_memory");
         const bool* pinned = pin ? std::get_if<bool>(pin) : nullptr;
-        layOut(label, source.priceOf(*from, sender->device, shape.device, pinned && *pinned));
+        layOut(label, source.priceOf(*from, sender->device, shape.device, pinned && *pinned), link);
     }
     if (source.mustPlace(label, source.scale))
         placeBeside(label, source.scene, shape.rect, slot, source.scale);
@@ -193,7 +197,8 @@ void PriceLabels::prepareStaging(const Source& source, std::uint32_t slot) {
     PriceLabel& label = m_nodes[slot];
     const EdgeRun* known = source.runOf(stagingOf(shape.id));
     layOut(label,
-           known ? LabelPrice(*known) : source.priceOf({shape.id, 0}, Device::cpu(), shape.device, false),
+           known ? LabelPrice(*known)
+                 : source.priceOf({shape.id, 0}, shape.device.host(), shape.device, false),
            LabelWords::tr("staging"));
     // The lane has room for it at this size.
     if (source.mustPlace(label, 1)) placeBeside(label, source.scene, shape.rect, slot, source.scale);

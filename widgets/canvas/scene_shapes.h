@@ -50,8 +50,9 @@ struct LaneBand {
     double contentBottom = 0; ///< the bottom of the lowest card, note or label, from the lane's top
     QString name;             ///< "cuda:0", "auto → cpu"
     QString title;
-    QString backend; ///< "simulated NVIDIA H200"
-    QString detail;  ///< "PCIe 5.0 x16"
+    QString backend;   ///< "simulated NVIDIA H200"
+    QString detail;    ///< "PCIe 5.0 x16"
+    QString rankTitle; ///< "Rank 1 · 25 GbE", above the first lane of a rank other than 0; else empty
     bool simulated = false;
     bool repeated = false; ///< a lane above has the same device and shows its hardware
     bool collapsed = false;

@@ -21,7 +21,7 @@ std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
         const auto source = std::size_t(rows.mapToSource(rows.index(at, 0)).row());
         const LedgerModel::Row& row = model.rows()[source];
         const TransferFigures& figures = row.figures;
-        const bool isPeer = figures.direction == CopyDirection::peer;
+        const bool isPeer = figures.direction == CopyDirection::peer && figures.link.empty();
         const bool isPredicted = figures.count == 0;
         const char* own = figures.modelled ? "modelled" : "measured";
         const char* predicted = figures.modelled ? "predicted, modelled" : "predicted";
@@ -30,7 +30,10 @@ std::string toCsv(const LedgerModel& model, const LedgerFilter& rows) {
              figures.setup ? "true" : "false", std::to_string(figures.count), number(figures.bytesPerCopy),
              std::to_string(figures.bytes), ms(figures.lastNs), ms(figures.minNs), ms(figures.medianNs),
              ms(figures.p95Ns), ms(figures.totalNs), isPredicted ? "" : number(figures.gbPerSecond()),
-             optional(figures.ofPeakPercent), figures.pinned ? "pinned" : "pageable",
+             optional(figures.ofPeakPercent),
+             !figures.link.empty() ? figures.link
+             : figures.pinned      ? "pinned"
+                                   : "pageable",
              optional(figures.queueWaitNs, 1e6), optional(figures.overlapPercent), ms(figures.predictedNs),
              optional(figures.errorPercent), isPredicted ? predicted : own});
     }

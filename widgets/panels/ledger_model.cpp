@@ -1,5 +1,6 @@
 #include "widgets/panels/ledger_model.h"
 
+#include "backends/world.h"
 #include "widgets/engine_words.h"
 #include "widgets/price.h"
 #include "widgets/text.h"
@@ -216,6 +217,9 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         figures.predictedNs = run.ns;
         figures.modelled = run.modelled;
         figures.setup = edge == stagingOf(edge.from.node);
+        const NodeFacts* from = m_document.analysis().find(edge.from.node);
+        if (from && !from->device.sharesRankWith(target->device))
+            figures.link = m_document.devices().link().name;
         figures.kind = figures.setup                                        ? TransferKind::staging
                        : target->op && target->op->role == OpRole::transfer ? TransferKind::explicitTo
                                                                             : TransferKind::implicitTo;
@@ -239,8 +243,9 @@ QString LedgerModel::textOf(const Row& row, Column column) const {
     case SourceColumn:
         return row.source ? toQt(toShortString(*row.source)) : QString();
     case KindColumn:
-        return row.figures.direction == CopyDirection::peer ? tr("%1, peer").arg(kindWord(row.figures.kind))
-                                                            : kindWord(row.figures.kind);
+        return row.figures.direction == CopyDirection::peer && row.figures.link.empty()
+                   ? tr("%1, peer").arg(kindWord(row.figures.kind))
+                   : kindWord(row.figures.kind);
     case CountColumn:
         return grouped(std::int64_t(row.figures.count));
     case BytesColumn:
@@ -262,6 +267,7 @@ QString LedgerModel::textOf(const Row& row, Column column) const {
     case PeakColumn:
         return percent(row.figures.ofPeakPercent);
     case MemoryColumn:
+        if (!row.figures.link.empty()) return toQt(row.figures.link);
         return row.figures.pinned ? tr("pinned") : tr("pageable");
     case WaitColumn:
         return row.figures.queueWaitNs ? digits(formatMs(*row.figures.queueWaitNs)) : noFigure();

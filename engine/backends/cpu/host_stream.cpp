@@ -244,7 +244,7 @@ void HostStream::Worker::run(const Copy& copy, std::int64_t& now) {
     });
     now = steadyNs();
     m_passed.store(m_passed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (ran) advance(copy.timing, start, now, m_durations.copyNs(copy, now - start));
+    if (ran) advance(copy.timing, start, now, copy.linkNs.value_or(m_durations.copyNs(copy, now - start)));
 }
 
 HostStream::HostStream(const DurationModel& durations) : m_worker(std::make_unique<Worker>(durations)) {}

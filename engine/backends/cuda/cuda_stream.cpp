@@ -223,7 +223,8 @@ std::shared_ptr<Span> CudaStream::newSpan() {
 /// its guard. `call`: of a launch that is a call over ranks, whose end is waited for.
 template <class Issue>
 bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                         double expectedNs, Issue&& issue, const Launch* call) {
+                         double expectedNs, Issue&& issue, const Launch* call,
+                         std::optional<std::int64_t> virtualNs) {
     stayClose(expectedNs);
     const bool mayRun = !guard || !guard->alert.load(std::memory_order_relaxed) || guard->mayRun(step);
     std::shared_ptr<Span> span;
@@ -254,7 +255,7 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
         m_passed.fetch_add(1, std::memory_order_relaxed);
         return false;
     }
-    m_timeline->addSpan(span, timing, guard, step, op);
+    m_timeline->addSpan(span, timing, guard, step, op, virtualNs);
     m_ahead.push_back({std::move(span), expectedNs});
     m_aheadNs += expectedNs;
     return true;
@@ -351,9 +352,10 @@ void CudaStream::run(const Copy& copy) {
     // Pinning its pages takes longer than a small copy, and does not count as its time.
     if (copy.direction != CopyDirection::peer && copy.hostMemory == MemoryKind::pageable)
         m_ring->prepare(copy.bytes);
-    guarded(copy.guard, copy.step, copy.timing, "copy",
-            m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory),
-            [&] { issueCopy(copy); });
+    guarded(
+        copy.guard, copy.step, copy.timing, "copy",
+        m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory),
+        [&] { issueCopy(copy); }, nullptr, copy.linkNs);
 }
 
 void CudaStream::issueKernel(const Launch& launch) {

@@ -90,7 +90,8 @@ private:
     void issueWait(const std::shared_ptr<Mark>& mark);
     template <class Issue>
     bool guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* timing, const char* op,
-                 double expectedNs, Issue&& issue, const Launch* call = nullptr);
+                 double expectedNs, Issue&& issue, const Launch* call = nullptr,
+                 std::optional<std::int64_t> virtualNs = {});
     void stayClose(double nextNs);
     void waitForFirst();
     void dropPassed();

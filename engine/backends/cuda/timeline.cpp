@@ -59,13 +59,14 @@ void Timeline::add(Item item) {
 }
 
 void Timeline::addSpan(std::shared_ptr<Span> span, LaunchTiming* timing, LaunchGuard* guard,
-                       std::uint32_t step, const char* op) {
+                       std::uint32_t step, const char* op, std::optional<std::int64_t> virtualNs) {
     Item item;
     item.span = std::move(span);
     item.timing = timing;
     item.guard = guard;
     item.step = step;
     item.op = op;
+    item.virtualNs = virtualNs;
     add(std::move(item));
 }
 
@@ -159,9 +160,10 @@ void Timeline::resolveSpan(const Item& item) {
         const cudaEvent_t base = m_last ? m_last->end->get() : m_base->event.get();
         const std::int64_t start = m_lastEndNs + between(base, item.span->start->get());
         const std::int64_t took = between(item.span->start->get(), item.span->end->get());
-        if (item.timing) *item.timing = {start, start + took, m_virtual, m_virtual + took};
+        const std::int64_t virtualNs = item.virtualNs.value_or(took);
+        if (item.timing) *item.timing = {start, start + took, m_virtual, m_virtual + virtualNs};
         if (item.inner) setTimes(*item.inner, item.span->start->get(), start);
-        m_virtual += took;
+        m_virtual += virtualNs;
         if (start + took - m_lastEndNs < kChainEvery) return;
         m_last = item.span;
         m_lastEndNs = start + took;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace twb::cuda {
@@ -41,9 +42,10 @@ public:
     Timeline(std::shared_ptr<Gpu> gpu, cudaStream_t idle);
     ~Timeline();
 
-    /// A launch or a copy; `timing` may be null. `op` is for messages.
+    /// A launch or a copy; `timing` may be null. `op` is for messages. `virtualNs`: its time on the virtual
+    /// clock, if that is not the measured one.
     void addSpan(std::shared_ptr<Span> span, LaunchTiming* timing, LaunchGuard* guard, std::uint32_t step,
-                 const char* op);
+                 const char* op, std::optional<std::int64_t> virtualNs);
     /// The launches of a CUDA graph, all within `span`.
     void addReplay(std::shared_ptr<Span> span, std::shared_ptr<const InnerSpans> launches);
     void addRecord(std::shared_ptr<Mark> mark);
@@ -67,7 +69,8 @@ private:
         LaunchGuard* guard = nullptr;
         std::uint32_t step = 0;
         const char* op = "";
-        std::shared_ptr<const InnerSpans> inner; ///< of a CUDA graph; then the four members above are unused
+        std::optional<std::int64_t> virtualNs;
+        std::shared_ptr<const InnerSpans> inner; ///< of a CUDA graph; then the five members above are unused
         std::shared_ptr<Mark> mark;
         std::int64_t virtualTime = 0;
     };

@@ -57,8 +57,11 @@ int firstOpsetWith(DType dtype) {
 
 DeviceMap Export::devicesOf(const Graph& graph) {
     DeviceMap devices;
-    for (const Lane& lane : graph.lanes())
-        if (!lane.device.isCpu() && !lane.device.isAuto()) devices.set(lane.device, cpuBackend(), false);
+    for (const Lane& lane : graph.lanes()) {
+        if (lane.device.isAuto()) continue;
+        for (const Device device : {lane.device, lane.device.host()})
+            if (!devices.find(device)) devices.set(device, cpuBackend(), false);
+    }
     return devices;
 }
 

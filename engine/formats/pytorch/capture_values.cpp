@@ -34,7 +34,7 @@ std::optional<SourceLine> Import::sourceOf(Index location) const {
 /// A device that the project has no lane for counts as the CPU; a remark says so.
 Device Import::deviceOf(const std::string& name) {
     const auto device = Device::parse(name);
-    if (device && !device->isAuto()) return *device;
+    if (device && !device->isAuto() && device->rank == 0) return *device;
     if (m_foreign.insert(name).second)
         m_out.remarks.push_back(fmt::format("Tensors on the device {} are shown on cpu.", name));
     return Device::cpu();

@@ -23,8 +23,11 @@ namespace {
 /// Devices matter by name only, so any backend serves to check the graph.
 DeviceMap anyDevices(const Graph& graph) {
     DeviceMap devices;
-    for (const Lane& lane : graph.lanes())
-        if (!lane.device.isCpu() && !lane.device.isAuto()) devices.set(lane.device, cpuBackend(), false);
+    for (const Lane& lane : graph.lanes()) {
+        if (lane.device.isAuto()) continue;
+        for (const Device device : {lane.device, lane.device.host()})
+            if (!devices.find(device)) devices.set(device, cpuBackend(), false);
+    }
     return devices;
 }
 
@@ -60,6 +63,12 @@ Graph Exporter::withCopiesMade(const Graph& graph, const TensorFiles* files) {
 }
 
 void Exporter::check() const {
+    for (const Lane& lane : m_graph.lanes())
+        if (lane.device.rank != 0)
+            throw Error(ErrorCode::badGraph,
+                        fmt::format("a lane is on {}, but a PyTorch module runs in one process; set the lane "
+                                    "to a device without a rank",
+                                    lane.device.toString()));
     for (const Diagnostic& d : m_analysis.diagnostics)
         if (d.severity == Severity::error)
             throw Error(

@@ -14,12 +14,13 @@ double LaneGesture::heightAt(double y) const {
     return std::max(LaneStack::leastHeightOf(*band), std::round((y - band->top) / kGrid) * kGrid);
 }
 
-/// The number of positions down or up: lanes whose centres the pointer has passed.
+/// The number of positions down or up: lanes of the same rank whose centres the pointer has passed.
 int LaneGesture::stepsAt(double y) const {
     const LaneStack& lanes = m_host.hostScene().lanes();
     const LaneBand* own = lanes.find(m_lane);
     int steps = 0;
     for (const LaneBand& band : lanes.bands()) {
+        if (!band.device.sharesRankWith(own->device)) continue;
         const double middle = band.top + band.height / 2;
         if (&band > own && y > middle) ++steps;
         if (&band < own && y < middle) --steps;
