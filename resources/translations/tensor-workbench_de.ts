@@ -654,6 +654,10 @@
         <source>predicted</source>
         <translation>vorhergesagt</translation>
     </message>
+    <message>
+        <source>Rank %1 · %2</source>
+        <translation type="unfinished"></translation>
+    </message>
 </context>
 <context>
     <name>ConnectGesture</name>
@@ -1427,6 +1431,10 @@
         <source>The printer %1 is not available. Choose another printer or a writable file.</source>
         <translation>Der Drucker %1 ist nicht verfügbar. Einen anderen Drucker oder eine beschreibbare Datei wählen.</translation>
     </message>
+    <message>
+        <source>Exporting…</source>
+        <translation>Exportieren …</translation>
+    </message>
 </context>
 <context>
     <name>FixActions</name>
@@ -2171,6 +2179,14 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>Select a node of the backward pass, or a forward node that has a gradient.</source>
         <translation>Einen Knoten des Backward-Pass auswählen oder einen Vorwärtsknoten, der einen Gradienten hat.</translation>
     </message>
+    <message>
+        <source>Adding training…</source>
+        <translation>Training wird hinzugefügt …</translation>
+    </message>
+    <message>
+        <source>Changing precision…</source>
+        <translation>Genauigkeit wird geändert …</translation>
+    </message>
 </context>
 <context>
     <name>Units</name>
@@ -2907,6 +2923,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>Discard weights</source>
         <translation>Gewichte verwerfen</translation>
     </message>
+    <message>
+        <source>Reading %1…</source>
+        <translation>%1 wird gelesen …</translation>
+    </message>
 </context>
 <context>
     <name>twb::FileChooser</name>
@@ -3526,6 +3546,22 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>&amp;Hardware</source>
         <translation>&amp;Hardware</translation>
     </message>
+    <message>
+        <source>Lane of another &amp;rank</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 lane</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Its nodes are computed by another process. Here, it is simulated.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Of another &amp;rank</source>
+        <translation type="unfinished"></translation>
+    </message>
 </context>
 <context>
     <name>twb::LearnDialog</name>
@@ -4142,6 +4178,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>Ranks</source>
         <translation>Ränge</translation>
+    </message>
+    <message>
+        <source>Simplifying the graph…</source>
+        <translation>Graph wird vereinfacht …</translation>
     </message>
 </context>
 <context>
@@ -5174,7 +5214,7 @@ Update / Gewicht %6</translation>
     <name>twb::RanksPanel</name>
     <message>
         <source>A run on several ranks lists their pace here: Run ▸ Run on another machine… starts one. Run ▸ Open trace… shows a trace of “mpirun twb run --trace”.</source>
-        <translation>Ein Lauf auf mehreren Rängen zeigt hier deren Tempo: Lauf ▸ Auf anderem Rechner ausführen … startet einen. Lauf ▸ Trace öffnen … zeigt einen Trace von „mpirun twb run --trace“.</translation>
+        <translation>Ein Lauf auf mehreren Rängen zeigt hier deren Tempo: Lauf ▸ Auf anderem Rechner ausführen&#xa0;… startet einen. Lauf ▸ Trace öffnen&#xa0;… zeigt einen Trace von „mpirun twb run --trace“.</translation>
     </message>
     <message>
         <source>Copy</source>
