@@ -53,7 +53,8 @@ std::vector<int> DeviceRule::mismatches(const NodeFacts& facts, const Moves& mov
     if (!facts.op || facts.op->role == OpRole::transfer) return out;
     bool anyAtHome = false;
     bool onlyScalars = true;
-    const Device host = deviceOf(facts.id, moves).host();
+    const auto moved = moves.find(facts.id);
+    const Device host = (moved == moves.end() ? facts.device : moved->second).host();
     const auto isHostScalar = [&](PortRef from) {
         return deviceOf(from.node, moves) == host && isScalar(m_analysis.typeOf(from));
     };

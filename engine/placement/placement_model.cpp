@@ -257,8 +257,9 @@ void PlacementModel::addReads(const NodeFacts& facts) {
         AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(behindTransfers(*facts.inputs[port]))];
         const bool onHost = facts.op->inputAt(static_cast<int>(port)).hostValue;
         const bool isScalar = isHostScalar(facts, static_cast<int>(port));
-        (isScalar ? tensor.scalarReaders : tensor.readers)
-            .push_back(onHost ? m_hosts.at(facts.device.rank) : item);
+        const auto host = m_hosts.find(facts.device.rank); // none if the rank has no hardware in this run
+        const std::uint32_t reader = !onHost ? item : host == m_hosts.end() ? 0 : host->second;
+        (isScalar ? tensor.scalarReaders : tensor.readers).push_back(reader);
     }
 }
 

@@ -68,7 +68,7 @@ private:
     AssignmentProblem m_problem;
     std::vector<Device> m_devices;
     std::vector<NodeId> m_nodes;
-    std::map<int, std::uint32_t> m_hosts; ///< by rank: the item of values that its host reads
+    std::map<int, std::uint32_t> m_hosts; ///< by rank: the item of values that its host reads; of rank 0: 0
     std::unordered_map<NodeId, std::uint32_t> m_items;
     std::vector<PortRef> m_tensors;
     std::unordered_map<NodeId, std::vector<std::uint32_t>> m_tensorsOf; ///< by output: index + 1; 0: none

@@ -224,7 +224,7 @@ Transfer transferFrom(const Json& json) {
     t.pinned = json.at("flags").at(0);
     t.setup = json.at("flags").at(1);
     t.modelled = json.at("flags").at(2);
-    t.link = json.at("link");
+    t.link = json.value("link", ""); // traces of earlier versions have none
     t.predictedNs = json.at("predicted");
     t.label = json.at("label");
     return t;

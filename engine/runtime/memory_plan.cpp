@@ -150,6 +150,10 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         before.recorded = true;
     };
     std::map<int, std::uint32_t> lastBlocking; // by rank: each has a host of its own
+    const auto lastBlockingFor = [&](const Step& step) {
+        const auto last = lastBlocking.find(plan.streams[step.stream].device.rank);
+        return last == lastBlocking.end() ? kNone : last->second;
+    };
     std::vector<std::vector<std::uint32_t>> readers(plan.values.size()); // of values that are updated
     for (Step& step : plan.steps) {
         for (std::uint32_t v : step.inputs) {
@@ -162,10 +166,8 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
                 for (const std::uint32_t reader : readers[plan.values[v].updateOf])
                     if (reader != step.index) waitFor(step, reader);
         for (std::uint32_t v : step.outputs) producer[v] = step.index;
-        const int rank = plan.streams[step.stream].device.rank;
-        if (const auto last = lastBlocking.find(rank); last != lastBlocking.end() && !step.ahead)
-            waitFor(step, last->second);
-        if (blocking[step.index]) lastBlocking[rank] = step.index;
+        if (!step.ahead) waitFor(step, lastBlockingFor(step));
+        if (blocking[step.index]) lastBlocking[plan.streams[step.stream].device.rank] = step.index;
     }
     // The next iteration writes the same memory: a writer waits for the steps of the previous iteration that
     // used it on other streams. The last of each stream suffices. Memory of batches has one copy per lap.
@@ -189,7 +191,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
     };
     for (Step& step : plan.steps) {
         if (step.setup) continue;
-        if (lastBlocking != kNone && !step.ahead) carry(step, lastBlocking);
+        if (const std::uint32_t last = lastBlockingFor(step); last != kNone && !step.ahead) carry(step, last);
         for (std::uint32_t v : step.outputs)
             for (const auto& [stream, user] : lastUser[plan.values[v].slot]) {
                 if (!plan.values[v].ahead) {

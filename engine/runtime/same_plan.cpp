@@ -56,10 +56,13 @@ std::vector<std::uint64_t> stepHashes(const Plan& plan, int seenBy) {
     for (const Step* one : inOrder(plan)) {
         const Step& step = *one;
         ContentHash hash;
+        // The label of a copy names a device, and its stream that of either end, as the hardware has it.
+        const PlanValue* copied = step.op ? nullptr : &plan.values[step.outputs[0]];
+        const Device device = copied ? copied->device : plan.streams[step.stream].device;
         hash.add(step.op ? step.op->name : "copy")
-            .add(step.label)
+            .add(copied ? copied->label : step.label)
             .add(static_cast<std::uint64_t>(step.index))
-            .add(asSeenBy(seenBy, plan.streams[step.stream].device).toString())
+            .add(asSeenBy(seenBy, device).toString())
             .add(static_cast<std::uint64_t>(step.setup));
         for (const auto& [name, value] : step.attributes) {
             hash.add(name).add(toString(value));

@@ -656,7 +656,7 @@
     </message>
     <message>
         <source>Rank %1 · %2</source>
-        <translation type="unfinished"></translation>
+        <translation>Rang %1 · %2</translation>
     </message>
 </context>
 <context>
@@ -3548,19 +3548,19 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Lane of another &amp;rank</source>
-        <translation type="unfinished"></translation>
+        <translation>Spur eines anderen &amp;Rangs</translation>
     </message>
     <message>
         <source>%1 lane</source>
-        <translation type="unfinished"></translation>
+        <translation>Spur %1</translation>
     </message>
     <message>
         <source>Its nodes are computed by another process. Here, it is simulated.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ihre Knoten berechnet ein anderer Prozess. Hier wird sie simuliert.</translation>
     </message>
     <message>
         <source>Of another &amp;rank</source>
-        <translation type="unfinished"></translation>
+        <translation>Eines anderen &amp;Rangs</translation>
     </message>
 </context>
 <context>

@@ -516,7 +516,6 @@ private Q_SLOTS:
         // Alone, this process simulates the other rank.
         const Ended alone = twb.run(run);
         QVERIFY2(alone.exit == 0, qPrintable(alone.err));
-        QVERIFY(alone.err.contains("copies between ranks take the times of 25 GbE (modelled)"));
         QVERIFY2(alone.out.contains("25 GbE"), qPrintable(alone.out));
         QCOMPARE(twb.tensor("p.npy"), std::vector<double>(100, 9));
         QCOMPARE(twb.tensor("d.npy"), std::vector<double>(100, 6));
@@ -530,7 +529,6 @@ private Q_SLOTS:
 
         const Ended ended = Job(twb, mpi, 2, run + QStringList{"--trace", "t.json"}).wait();
         QVERIFY2(ended.exit == 0, qPrintable(ended.err));
-        QVERIFY(!ended.err.contains("25 GbE"));
         QCOMPARE(twb.tensor("p.npy"), std::vector<double>(100, 9)); // written by rank 1
         QCOMPARE(twb.tensor("d.npy"), std::vector<double>(100, 6));
         const auto report = twb.json("r.json");

@@ -58,7 +58,8 @@ private Q_SLOTS:
         QFETCH(int, gpus);
         const DeviceMap devices = simulatedMap(gpus);
         std::vector<std::string> names{"cpu", "cuda:0"};
-        if (gpus == 2) names.push_back("cuda:1");
+        if (gpus >= 2) names.push_back("cuda:1");
+        if (gpus >= 3) names.push_back("cuda:2");
         std::mt19937_64 random(7);
         int mended = 0;
         int moves = 0;
@@ -94,7 +95,7 @@ private Q_SLOTS:
         QTest::addColumn<int>("ranks");
         QTest::newRow("cpu and one GPU") << 1 << 1;
         QTest::newRow("cpu and two GPUs") << 2 << 1;
-        QTest::newRow("two ranks with cpu and GPU") << 1 << 2;
+        QTest::newRow("cpu and three GPUs") << 3 << 1;
     }
     void claimedTimeIsThatOfThePlan() {
         QFETCH(int, gpus);
@@ -102,7 +103,8 @@ private Q_SLOTS:
         const DeviceMap devices = ranks > 1 ? simulatedRanks(ranks) : simulatedMap(gpus);
         std::vector<std::string> names{"cpu", "cuda:0"};
         if (ranks == 2) names.insert(names.end(), {"rank1/cpu", "rank1/cuda:0"});
-        if (gpus == 2) names.push_back("cuda:1");
+        if (gpus >= 2) names.push_back("cuda:1");
+        if (gpus >= 3) names.push_back("cuda:2");
         std::mt19937_64 random(23);
         int mended = 0;
         int merged = 0;

@@ -58,7 +58,8 @@ Values runPart(const std::shared_ptr<World>& world, const Graph& graph, std::int
         throw Error(ErrorCode::failed, result.errors.empty() ? "cancelled" : result.errors.front().message);
     Values out;
     for (const Node& node : seen.nodes())
-        if (seen.deviceOf(node).rank == 0 && node.op != "Probe")
+        if (const Tensor* tensor = result.tensor({node.id, 0});
+            tensor && tensor->type().dtype == DType::f32 && seen.deviceOf(node).rank == 0)
             out[node.id] = floats(result, node.id, plan->devices);
     return out;
 }
