@@ -75,7 +75,10 @@ DeviceMap PlacementOptions::devicesFor(const Graph& graph) const {
 DeviceMap PlacementOptions::devicesForPart(const Graph& seen, int rank) const {
     std::vector<DeviceChoice> named = choices();
     for (DeviceChoice& choice : named) choice.device = asSeenBy(rank, choice.device);
-    std::erase_if(named, [](const DeviceChoice& c) { return c.profile.empty() && c.device.rank != 0; });
+    // The cpu of this rank is always real.
+    std::erase_if(named, [](const DeviceChoice& c) {
+        return c.device == Device::cpu() || (c.profile.empty() && c.device.rank != 0);
+    });
     DeviceMap out = makeDeviceMap(seen, named, ProfileLibrary(resourceFolder() / "devices"));
     for (const Device device : out.devices())
         if (requireGpu && device.isCuda() && device.rank == 0 && out.isSimulated(device))
@@ -106,8 +109,13 @@ std::vector<std::string> PlacementOptions::remarks(const Graph& graph) const {
     for (const Lane& lane : graph.lanes())
         used.insert((lane.device.isAuto() ? Device::cuda(0) : lane.device).toString());
     std::vector<std::string> out;
+    const auto isHost = [&](Device device) { // it reads files and shapes for the lanes of its rank
+        return std::ranges::any_of(graph.lanes(),
+                                   [&](const Lane& lane) { return lane.device.host() == device; });
+    };
     for (const DeviceChoice& choice : choices())
-        if (const std::string device = choice.device.toString(); !used.contains(device))
+        if (const std::string device = choice.device.toString();
+            !used.contains(device) && !isHost(choice.device))
             out.push_back(fmt::format("--device-map {} has no effect: the graph's lanes are on {}", device,
                                       used.empty() ? "no device" : fmt::format("{}", fmt::join(used, ", "))));
     return out;

@@ -25,9 +25,10 @@ void NoticeBar::ask(const QString& sentence, std::vector<Answer> answers) {
     refresh();
 }
 
-void NoticeBar::tell(const QString& sentence, std::vector<Answer> answers) {
+int NoticeBar::tell(const QString& sentence, std::vector<Answer> answers) {
     m_remark = {sentence, std::move(answers)};
     if (!m_question) refresh();
+    return ++m_number;
 }
 
 void NoticeBar::endQuestion() {
@@ -35,7 +36,8 @@ void NoticeBar::endQuestion() {
     refresh();
 }
 
-void NoticeBar::endRemark() {
+void NoticeBar::endRemark(int number) {
+    if (number != m_number) return;
     m_remark.reset();
     if (!m_question) refresh();
 }

@@ -27,10 +27,11 @@ public:
     };
     /// Replaces the current question.
     void ask(const QString& sentence, std::vector<Answer> answers);
-    /// Replaces the current remark.
-    void tell(const QString& sentence, std::vector<Answer> answers);
+    /// Replaces the current remark. Returns the new one's number, which is never 0.
+    int tell(const QString& sentence, std::vector<Answer> answers);
     void endQuestion();
-    void endRemark();
+    /// Ends this remark, unless another one has replaced it.
+    void endRemark(int number);
     /// Ends the question and the remark.
     void clear();
 
@@ -43,6 +44,7 @@ private:
 
     std::optional<Notice> m_question;
     std::optional<Notice> m_remark;
+    int m_number = 0; ///< of the last remark
     ElidedLabel* m_sentence;
     QHBoxLayout* m_answers;
 };

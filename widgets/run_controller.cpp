@@ -476,11 +476,13 @@ void RunController::predictInto(const NodeFacts& facts) {
         const PortRef from = *facts.inputs[port];
         const NodeFacts* source = analysis.find(from.node);
         if (!source || source->disabled || source->device == facts.device) continue;
-        if (facts.op && facts.op->inputAt(int(port)).hostValue) continue; // stays on the cpu
+        const bool isHostValue = facts.op && facts.op->inputAt(int(port)).hostValue;
+        const Device target = isHostValue ? facts.device.host() : facts.device;
+        if (source->device == target) continue;
         const bool pinned = facts.op && facts.op->role == OpRole::transfer && facts.fine &&
                             facts.attributes.has("pin_memory") && facts.attributes.flag("pin_memory");
         const PortRef to{facts.id, std::int32_t(port)};
-        add({m_document.graph().sourceOf(to).value_or(from), to}, source->device, facts.device, pinned);
+        add({m_document.graph().sourceOf(to).value_or(from), to}, source->device, target, pinned);
     }
 }
 

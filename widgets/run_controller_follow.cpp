@@ -122,6 +122,7 @@ void RunController::endFollowing(RunResult result, const QString& sentence, std:
     m_result = std::move(result);
     m_probes = std::move(probes);
     if (!ranks.empty()) m_ranks = endedRanks(ranks); // a trace has set its own
+    for (LiveRank& rank : m_ranks) rank.node.clear();
     for (const ProbeValue& probe : m_probes)
         if (const Node* node = m_snapshot.findByName(probe.name); node && probe.elements == 1)
             m_state.nodes[node->id].value = valueText(probe);

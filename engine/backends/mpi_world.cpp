@@ -79,7 +79,7 @@ const TwbMpiTable& load(const std::string& implementation) {
 /// What a rank tells the others about itself a few times a second.
 struct Beat {
     std::uint64_t progress = 0;
-    std::uint64_t calls = 0;   ///< that it has begun
+    std::uint64_t calls = 0;   ///< of all ranks, that it has begun
     std::int64_t exitCode = 0; ///< with a sentence: of the job
     std::int32_t isRunning = 0;
     std::int32_t isLeaving = 0; ///< it has made all its calls
@@ -92,6 +92,9 @@ template <std::size_t N> void write(std::array<char, N>& to, std::string_view te
     to = {};
     std::memcpy(to.data(), text.data(), std::min(text.size(), N - 1));
 }
+
+/// Whether only two ranks make the call.
+bool isPaired(CollectiveKind kind) { return kind == CollectiveKind::send || kind == CollectiveKind::receive; }
 
 /// What this rank knows of another one.
 struct Other {
@@ -135,7 +138,7 @@ protected:
         if (call.kind == CollectiveKind::broadcast && call.peer == rank() && call.source != call.target &&
             call.count > 0)
             std::memmove(call.target, call.source, static_cast<std::size_t>(call.count) * sizeOf(call.dtype));
-        ++m_calls;
+        if (!isPaired(call.kind)) ++m_calls;
         make(call);
     }
 
@@ -159,6 +162,7 @@ private:
         m_hasToldStep = m_hasToldStep || tellStep();
         check(m_table.start(&plain));
         m_callSince = steadyNs();
+        m_callPeer = isPaired(call.kind) ? call.peer : kAll;
         m_callLabel = call.label.empty() ? std::string(name(call.kind)) : call.label;
         waitUntil([&] {
             int done = 0;
@@ -257,8 +261,8 @@ private:
                                 peer, seconds, lastStepOf(other)));
             // A rank that answers may be long in a step, but not while others wait for a call that it does
             // not make.
-            if (isWaiting && other.last.isRunning && other.last.calls < m_calls &&
-                now - other.moved > m_stallNs)
+            const bool isAwaited = m_callPeer == kAll ? other.last.calls < m_calls : peer == m_callPeer;
+            if (isWaiting && isAwaited && other.last.isRunning && now - other.moved > m_stallNs)
                 return abort(fmt::format(
                     "rank {} has taken no step for {:g} s, while rank {} waits for it in \"{}\"; {}", peer,
                     seconds, rank(), m_callLabel, lastStepOf(other)));
@@ -334,7 +338,9 @@ private:
     bool m_hasToldStep = false;
     bool m_isTold = false; ///< the other ranks know that the world has ended
     std::int64_t m_retold = 0;
-    std::uint64_t m_calls = 0;
+    std::uint64_t m_calls = 0; ///< of all ranks, that this one has begun
+    static constexpr int kAll = -1;
+    int m_callPeer = kAll;        ///< of the call that is waited for: the only rank that takes part
     std::int64_t m_callSince = 0; ///< 0: no call is being made
     std::string m_callLabel;
     std::int64_t m_served = 0;

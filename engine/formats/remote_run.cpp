@@ -179,8 +179,9 @@ private:
         std::string list;
         for (const std::string& file : m_files.written) list += shellWord(file) + " ";
         // A run that has failed may not have written all. Files that were copied there before it stay there.
-        const std::string found = m_machine.run(
-            fmt::format("cd {} && find {} -newer ../started -print 2>/dev/null", shellWord(there("")), list));
+        const std::string found = m_machine.run(fmt::format(
+            "cd {} && r=../started && {{ [ -e $r ] || r=../pid; }} && find {} -newer $r -print 2>/dev/null",
+            shellWord(there("")), list));
         std::istringstream lines(found);
         for (std::string file; std::getline(lines, file);) {
             if (!m_files.written.contains(file)) continue; // the other machine names no other file here
@@ -274,6 +275,7 @@ private:
             switch (m_observer.wish(isOpen ? 0 : kWaitMs)) {
             case RemoteWish::stop:
                 m_isStopped = true;
+                isTold = false; // a second wish ends the run at once, as a second Ctrl-C does
                 break;
             case RemoteWish::leave:
                 throw Error(ErrorCode::cancelled,
@@ -293,7 +295,7 @@ private:
         try {
             // The shell of a background process ignores SIGINT; the run does not.
             return !m_machine
-                        .run(fmt::format("kill -INT -$(cat {}/pid) 2>/dev/null && echo told",
+                        .run(fmt::format("kill -INT -$(cat {}/pid 2>/dev/null) 2>/dev/null && echo told",
                                          shellWord(m_folder)))
                         .empty();
         } catch (const Error&) {

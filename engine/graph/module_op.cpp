@@ -64,7 +64,7 @@ void frameFragment(ModuleOp& op) {
         for (const Frame& other : fragment.frames)
             frame = std::max(frame, FrameId(static_cast<std::uint64_t>(other.id) + 1));
         for (Frame& other : fragment.frames)
-            if (isOutermost(other)) other.parent = frame;
+            if (other.parent == FrameId::none) other.parent = frame; // also bodies
         for (Node& node : fragment.nodes)
             if (node.frame == FrameId::none) node.frame = frame;
         fragment.frames.push_back({frame, op.name, FrameId::none});

@@ -28,6 +28,13 @@ std::vector<std::optional<std::size_t>> pairByName(std::span<const Node> nodes,
 
 std::vector<std::optional<std::size_t>> pairNodes(std::span<const Node> nodes, std::span<const Node> others) {
     if (!std::ranges::equal(nodes, others, {}, &Node::op, &Node::op)) return pairByName(nodes, others);
+    // Nodes of one op may have changed places.
+    std::map<std::string, std::size_t> places;
+    for (std::size_t i = 0; i < nodes.size(); ++i) places.emplace(stemOf(nodes[i].name), i);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        const auto place = places.find(std::string(stemOf(others[i].name)));
+        if (place != places.end() && stemOf(nodes[i].name) != place->first) return pairByName(nodes, others);
+    }
     std::vector<std::optional<std::size_t>> out;
     for (std::size_t i = 0; i < nodes.size(); ++i) out.emplace_back(i);
     return out;

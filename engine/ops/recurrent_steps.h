@@ -176,6 +176,10 @@ private:
     /// Leaves a single part if oneDNN has no primitive for the sizes.
     void makeParts(std::int64_t count) {
         const RecurrentPass<T>& p = m_pass;
+        if (count < 2) {
+            m_products.parts.emplace_back();
+            return;
+        }
         const OneThread one;
         std::vector<PassProducts::Part> parts;
         for (std::int64_t i = 0; i < count; ++i) {

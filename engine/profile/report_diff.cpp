@@ -50,7 +50,9 @@ std::optional<TimePair> timesOf(const Json& before, const Json& after, const cha
 /// The transfers of a report, each with the bytes that it moves per iteration, or once if it is outside. In a
 /// body, a transfer makes several copies per iteration.
 Json transfersOf(const Json& report) {
-    const auto iterations = report.value("iterations", std::uint64_t{0});
+    // Of a run that failed, the last iteration is not whole.
+    const bool isWhole = report.at("status") == "finished";
+    const auto iterations = isWhole ? report.value("iterations", std::uint64_t{0}) : std::uint64_t{0};
     Json out = report.at("transfers");
     for (Json& row : out) {
         const bool isSetup = row.at("setup");

@@ -42,9 +42,10 @@ Json graphToJson(const Graph& graph, const Plan& plan) {
 Json timelineToJson(const RunTimeline& timeline, const Plan& plan) {
     Json streams = Json::array();
     for (const PlanStream& stream : plan.streams)
-        streams.push_back({{"device", stream.device.toString()},
-                           {"label", stream.label},
-                           {"modelled", plan.devices.isSimulated(stream.device)}});
+        streams.push_back(
+            {{"device", stream.device.toString()},
+             {"label", stream.label},
+             {"modelled", stream.queue == QueueKind::network || plan.devices.isSimulated(stream.device)}});
     const std::int64_t origin = originOf(timeline);
     Json slices = Json::array();
     for (const StepRecord& record : timeline.last())

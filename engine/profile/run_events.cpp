@@ -178,7 +178,9 @@ void RunEventWriter::writeRanks() {
     if (ranks == m_lastRanks) return;
     Json rows = Json::array();
     for (const LiveRank& rank : ranks) rows.push_back(toJson(rank));
+    const std::size_t written = m_written;
     write(lineOf({{"ranks_now", std::move(rows)}}));
+    m_written = written; // the limit is that of records
     m_lastRanks = std::move(ranks);
 }
 

@@ -19,14 +19,14 @@ void requireRanks(const Graph& graph, const World& world) {
 }
 
 void requireParts(const Graph& graph, const Analysis& analysis, int seenBy) {
-    const auto name = [&](Device device) { return asSeenBy(seenBy, device).toString(); };
+    const auto nameOf = [&](Device device) { return asSeenBy(seenBy, device).toString(); };
     for (const ImplicitCopy& copy : analysis.implicitCopies) {
         const NodeFacts& source = *analysis.find(copy.from.node);
         if (!source.device.sharesRankWith(copy.target))
             throw Error(ErrorCode::badGraph,
                         fmt::format("{} is on {} and read on {}: between ranks, the policy makes no copies; "
                                     "insert a To",
-                                    labelOf(graph, source.id), name(source.device), name(copy.target)));
+                                    labelOf(graph, source.id), nameOf(source.device), nameOf(copy.target)));
     }
     const Bodies bodies(graph);
     for (const NodeFacts& facts : analysis.nodes) {
@@ -36,15 +36,24 @@ void requireParts(const Graph& graph, const Analysis& analysis, int seenBy) {
             throw Error(ErrorCode::badGraph,
                         fmt::format("{} is on {}, but the body that contains it belongs to {} on {}: ranks "
                                     "cannot share a body; move it to a lane of the same rank",
-                                    labelOf(graph, facts.id), name(facts.device), labelOf(graph, owner->id),
-                                    name(owner->device)));
-        if (!owner || !facts.op || facts.op->role != OpRole::transfer) continue;
+                                    labelOf(graph, facts.id), nameOf(facts.device), labelOf(graph, owner->id),
+                                    nameOf(owner->device)));
+        if (!facts.op || facts.op->role != OpRole::transfer || facts.inputs.empty()) continue;
         const NodeFacts* source = facts.inputs[0] ? analysis.find(facts.inputs[0]->node) : nullptr;
-        if (source && !source->device.sharesRankWith(facts.device))
+        if (!source || source->device.sharesRankWith(facts.device)) continue;
+        for (const std::optional<TensorType>& type : {analysis.typeOf(*facts.inputs[0]), facts.outputs[0]})
+            if (type && isNarrow(type->dtype))
+                throw Error(
+                    ErrorCode::badGraph,
+                    fmt::format("{} copies {} from {} to {}: ranks cannot send this dtype; cast to it "
+                                "after the To",
+                                labelOf(graph, facts.id), name(type->dtype), nameOf(source->device),
+                                nameOf(facts.device)));
+        if (owner)
             throw Error(ErrorCode::badGraph,
                         fmt::format("{} copies from {} to {} in the body of {}: the other rank does not know "
                                     "how often the body runs; move the To out of the body",
-                                    labelOf(graph, facts.id), name(source->device), name(facts.device),
+                                    labelOf(graph, facts.id), nameOf(source->device), nameOf(facts.device),
                                     labelOf(graph, owner->id)));
     }
 }

@@ -367,7 +367,9 @@ RunResult RunContext::execute() {
                                             : RunStatus::finished;
     for (const Step& step : m_plan->steps) {
         StepState state = stateOf(step.index, currentLap());
-        if (state == StepState::done && !step.last && !isReached(step.index)) state = StepState::cancelled;
+        // A step of the last iteration need not be reached in a run that ends early.
+        const bool isLeftOut = step.last ? m_submitted == 0 : !isReached(step.index);
+        if (state == StepState::done && isLeftOut) state = StepState::cancelled;
         result.states.push_back(state);
     }
     leaveWorld(result);

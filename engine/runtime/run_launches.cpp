@@ -54,7 +54,7 @@ RunContext::Operands RunContext::operandsOf(const Step& step, std::size_t lap) c
     return out;
 }
 
-/// Sets the launches of a step. All its types must be known.
+/// Sets the launches of a step. Operands of unknown types, whose steps have failed, have no address.
 void RunContext::bind(std::uint32_t index) {
     const Step& step = m_plan->steps[index];
     StepSlot& slot = m_slots[index];

@@ -4470,8 +4470,8 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Modul akt&amp;ualisieren</translation>
     </message>
     <message>
-        <source>Replaces its nodes with those of the installed version of its op. Keeps wires and the values of attributes.</source>
-        <translation>Ersetzt die Knoten durch die der installierten Version der Op. Verbindungen und die Werte der Attribute bleiben erhalten.</translation>
+        <source>Replaces the nodes of the module with those of the installed version of its op. Keeps wires and the values of attributes.</source>
+        <translation>Ersetzt die Knoten des Moduls durch die der installierten Version seiner Op. Verbindungen und die Werte der Attribute bleiben erhalten.</translation>
     </message>
     <message>
         <source>Changed op: %1</source>

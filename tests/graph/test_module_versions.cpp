@@ -283,7 +283,6 @@ private Q_SLOTS:
             inner.frame = body;
             op.fragment.nodes.push_back(inner);
             frameFragment(op);
-            op.fragment.frames.front().parent = op.fragment.frames.back().id;
             freeHomeLane(op);
             return op;
         };

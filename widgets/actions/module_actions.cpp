@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -111,7 +112,7 @@ void ModuleActions::fill(QMenu& menu) {
     m_update = addAction(menu, tr("&Update module"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+U")),
                          [this] { updateVersions(olderAtHand()); });
     m_update->setToolTip(
-        tr("Replaces its nodes with those of the installed version of its op. Keeps wires and "
+        tr("Replaces the nodes of the module with those of the installed version of its op. Keeps wires and "
            "the values of attributes."));
     add(tr("Save to &palette…"), QStringLiteral("Ctrl+Alt+B"), [this] {
         keep();
@@ -207,7 +208,7 @@ std::vector<FrameId> ModuleActions::olderAtHand() const {
 }
 
 void ModuleActions::tellOfVersions() {
-    m_isTold = false; // the notices of the last document are gone
+    m_remark = 0; // the notices of the last document are gone
     const Graph& graph = m_document.graph();
     const auto& frames = graph.frames();
     if (std::none_of(frames.begin(), frames.end(), [](const Frame& frame) { return madeFrom(frame); }))
@@ -220,19 +221,19 @@ void ModuleActions::tellOfVersions() {
     std::size_t modules = 0;
     for (const OtherVersion& other : all) modules += other.modules.size();
     const OtherVersion& first = all.front();
-    m_isTold = true;
-    m_notice.tell(modules == 1 ? tr("Module %1 was made from version %2 of %3. Version %4 is installed.")
-                                     .arg(toQt(graph.find(first.modules.front())->title))
-                                     .arg(first.made.version)
-                                     .arg(toQt(first.made.name))
-                                     .arg(first.installed)
-                               : tr("%1 modules were made from older versions of their ops.").arg(modules),
-                  {{tr("Update"),
-                    [this] {
-                        m_isTold = false;
-                        updateVersions(olderModules(m_document.graph()));
-                    }},
-                   {tr("Close"), [this] { m_isTold = false; }}});
+    m_remark = m_notice.tell(modules == 1
+                                 ? tr("Module %1 was made from version %2 of %3. Version %4 is installed.")
+                                       .arg(toQt(graph.find(first.modules.front())->title))
+                                       .arg(first.made.version)
+                                       .arg(toQt(first.made.name))
+                                       .arg(first.installed)
+                                 : tr("%1 modules were made from older versions of their ops.").arg(modules),
+                             {{tr("Update"),
+                               [this] {
+                                   m_remark = 0;
+                                   updateVersions(olderModules(m_document.graph()));
+                               }},
+                              {tr("Close"), [this] { m_remark = 0; }}});
 }
 
 void ModuleActions::updateVersions(const std::vector<FrameId>& modules) {
@@ -304,10 +305,8 @@ void ModuleActions::refresh() {
     m_fewerLevels->setEnabled(open > 0);
     m_leave->setEnabled(m_canvas.navigator().inside() != FrameId::none);
     m_update->setEnabled(!olderAtHand().empty());
-    if (m_isTold && olderModules(m_document.graph()).empty()) {
-        m_isTold = false;
-        m_notice.endRemark();
-    }
+    if (m_remark != 0 && olderModules(m_document.graph()).empty())
+        m_notice.endRemark(std::exchange(m_remark, 0));
 }
 
 } // namespace twb

@@ -75,7 +75,7 @@ private:
     QAction* m_moreLevels = nullptr;
     QAction* m_fewerLevels = nullptr;
     QMenu* m_colors = nullptr;
-    bool m_isTold = false; ///< the notice offers an update
+    int m_remark = 0; ///< the remark that offers an update; 0: there is none
 };
 
 } // namespace twb

@@ -47,7 +47,7 @@ void OverlayActions::update() {
     m_open->setEnabled(!m_runs.isRunning());
     m_list->setEnabled(m_runs.overlaid() && !m_runs.overlaid()->isWhole());
     m_remove->setEnabled(m_runs.overlaid());
-    if (!m_runs.overlaid() && std::exchange(m_isAnnounced, false)) m_notice.endRemark();
+    if (!m_runs.overlaid()) m_notice.endRemark(std::exchange(m_remark, 0));
 }
 
 void OverlayActions::choose() {
@@ -87,11 +87,11 @@ void OverlayActions::open(const QString& file) {
 void OverlayActions::announce() {
     const OverlaidProfile* profile = m_runs.overlaid();
     if (!profile) return; // a run became active while the profile was read
-    m_isAnnounced = !profile->isWhole();
-    if (!m_isAnnounced) return m_notice.endRemark();
-    m_notice.tell(profile->sentence(), {{tr("Unmatched…"), [this] { listUnmatched(); }, false},
-                                        {tr("Remove overlay"), [this] { m_runs.removeOverlay(); }, false},
-                                        {tr("Close"), [this] { m_isAnnounced = false; }}});
+    if (profile->isWhole()) return m_notice.endRemark(std::exchange(m_remark, 0));
+    m_remark =
+        m_notice.tell(profile->sentence(), {{tr("Unmatched…"), [this] { listUnmatched(); }, false},
+                                            {tr("Remove overlay"), [this] { m_runs.removeOverlay(); }, false},
+                                            {tr("Close"), [this] { m_remark = 0; }}});
 }
 
 void OverlayActions::listUnmatched() {

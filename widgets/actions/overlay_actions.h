@@ -40,7 +40,7 @@ private:
     QAction* m_open = nullptr;
     QAction* m_list = nullptr;
     QAction* m_remove = nullptr;
-    bool m_isAnnounced = false; ///< the notice bar tells of the overlay
+    int m_remark = 0; ///< the remark about the overlay; 0: there is none
 };
 
 } // namespace twb

@@ -56,10 +56,10 @@ void TrainingActions::addTraining() {
     m_editor.attempt(tr("Cannot add training"), [&] {
         Delta delta;
         workWaiting(tr("Adding training…"), &m_window,
-                    [&, graph = m_document.graph(), files = m_document.files(), loss = dialog.loss(),
+                    [&delta, document = m_document.snapshot(), loss = dialog.loss(),
                      parameters = dialog.parameters(), optimizer = dialog.optimizer()] {
-                        delta = makeTraining(graph, m_document.devices(), files.get(), loss, parameters,
-                                             optimizer);
+                        delta = makeTraining(document.graph, document.devices, document.files.get(), loss,
+                                             parameters, optimizer);
                     });
         m_editor.edit(std::move(delta));
     });
@@ -74,9 +74,9 @@ void TrainingActions::mix(DType low) {
     m_editor.attempt(tr("Cannot use mixed precision"), [&] {
         Delta delta;
         workWaiting(tr("Changing precision…"), &m_window,
-                    [&, graph = m_document.graph(), files = m_document.files()] {
-                        delta =
-                            makeMixedPrecision(graph, m_document.devices(), files.get(), training->loss, low);
+                    [&delta, &training, low, document = m_document.snapshot()] {
+                        delta = makeMixedPrecision(document.graph, document.devices, document.files.get(),
+                                                   training->loss, low);
                     });
         if (delta.empty()) return m_editor.say(tr("The graph already computes in mixed precision."));
         m_editor.edit(std::move(delta));

@@ -399,7 +399,8 @@ QRectF Scene::contentExtent() const {
     if (all.isEmpty()) all = QRectF(0, 0, 1, 1);
     const std::vector<LaneBand>& lanes = m_lanes.bands();
     if (lanes.empty()) return all;
-    all.setTop(std::min(all.top(), lanes.front().top));
+    const double title = lanes.front().rankTitle.isEmpty() ? 0 : LaneStack::kRankTitle;
+    all.setTop(std::min(all.top(), lanes.front().top - title));
     // Below the last lane there are no items, so its empty part is not content.
     const LaneBand& last = lanes.back();
     all.setBottom(std::max(all.bottom(), last.top + LaneStack::leastHeightOf(last)));

@@ -63,9 +63,10 @@ void TimelinePanel::paintRows(QPainter& painter) const {
         painter.setPen(theme.text);
         const QRect label = QRectF(kPaintMargin + 12, top, kLabel - 20, rowHeight()).toRect();
         const QString name = toQt(stream.label);
-        const QString times = m_model.plan().virtualClock && m_model.plan().devices.isSimulated(stream.device)
-                                  ? tr("modelled")
-                                  : m_runs.measuredText();
+        const bool isModelled =
+            stream.queue == QueueKind::network || m_model.plan().devices.isSimulated(stream.device);
+        const QString times =
+            m_model.plan().virtualClock && isModelled ? tr("modelled") : m_runs.measuredText();
         if (rowHeight() >= kTwoLines) {
             drawElided(painter, label.adjusted(0, 2, 0, -label.height() / 2),
                        Qt::AlignLeft | Qt::AlignVCenter, name);

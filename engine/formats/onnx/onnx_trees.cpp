@@ -305,8 +305,8 @@ private:
                             "NONE or LOGISTIC",
                             m_transform));
         std::string scores = withBase(ensemble(forest, 1, isSingle ? 1 : classes), isSingle ? 1 : classes);
+        const bool isShare = isSingle && !forest.hasNegativeWeight();
         if (isSingle) {
-            const bool isShare = m_transform == "NONE" && !forest.hasNegativeWeight();
             const std::string other = isShare ? add("Sub", "rest", {number("one", {1}, {}), scores})
                                               : add("Neg", "negative", {scores});
             scores = add("Concat", "both", {other, scores});
@@ -320,7 +320,7 @@ private:
         if (labels != plain) add("Gather", "label", {integers("labels", labels), label});
         rename(0);
         if (m_node.output_size() > 1 && !m_node.output(1).empty())
-            finish(transformed(scores, isSingle ? 2 : classes), 1);
+            finish(isShare ? scores : transformed(scores, isSingle ? 2 : classes), 1);
     }
 
     /// The sums of the leaves, in f32, or in f64 if X is not f32.
@@ -468,9 +468,10 @@ void replaceIn(onnx::GraphProto& graph, ElementTypes types, ValueNames& names,
                     Replacement(node, type == types.end() ? std::nullopt : std::optional(type->second), names)
                         .take();
             } catch (const Unsupported& problem) {
-                problems.push_back(fmt::format("{} \"{}\" is a placeholder: {}", node.op_type(),
-                                               node.name().empty() ? node.output(0) : node.name(),
-                                               problem.what()));
+                problems.push_back(
+                    fmt::format("{} \"{}\" is a placeholder: {}", node.op_type(),
+                                node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name(),
+                                problem.what()));
             }
         }
         if (replaced.empty()) {

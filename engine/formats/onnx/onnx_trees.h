@@ -12,7 +12,8 @@ namespace twb {
 ///
 /// A leaf that contributes to several scores becomes a leaf in each of several copies of its tree. With two
 /// labels and leaves for class 0 only, the sum s belongs to the second label, as in ONNX Runtime: the scores
-/// are 1 − s and s if no weight is negative, else −s and s. The label is that of the larger score.
+/// are 1 − s and s if no weight is negative, whatever the post_transform, else −s and s. The label is that of
+/// the larger one.
 std::vector<std::string> replaceTrees(onnx::GraphProto& graph);
 
 } // namespace twb
