@@ -246,10 +246,13 @@ void ModuleActions::updateVersions(const std::vector<FrameId>& modules) {
                                                              std::to_string(update.modules));
         Graph after = m_document.graph();
         after.apply(update.delta);
-        std::vector<NodeId> nodes;
+        Selection updated;
         for (const FrameId id : modules)
-            if (after.find(id)) std::ranges::copy(nodesOfModule(after, id), std::back_inserter(nodes));
-        m_editor.edit(std::move(update.delta), nodes);
+            if (after.find(id)) {
+                const std::vector<NodeId> nodes = nodesOfModule(after, id);
+                updated.nodes.insert(nodes.begin(), nodes.end());
+            }
+        m_editor.edit(std::move(update.delta), std::move(updated));
         for (const std::string& sentence : update.remarks) m_log.add(Severity::note, toQt(sentence));
         if (update.remarks.empty())
             m_editor.say(update.modules == 1 ? tr("Module updated. All wires and values are kept.")
