@@ -123,10 +123,16 @@ private Q_SLOTS:
                 const auto down = gpu.createStream(QueueKind::deviceToHost);
                 const auto event = gpu.createEvent();
                 LaunchTiming timing;
-                Copy copy{.target = there->data(), .source = from->data(), .bytes = bytes};
+                Copy copy;
+                copy.target = there->data();
+                copy.source = from->data();
+                copy.bytes = bytes;
                 copy.hostMemory = kind;
                 copy.timing = &timing;
-                Copy back{.target = to->data(), .source = there->data(), .bytes = bytes};
+                Copy back;
+                back.target = to->data();
+                back.source = there->data();
+                back.bytes = bytes;
                 back.direction = CopyDirection::deviceToHost;
                 up->copy(copy);
                 up->record(*event);
