@@ -60,7 +60,8 @@ void readFigures(const Json& report, BatchRow& row) {
 bool inputsUnchanged(const Json& report, const fs::path& graph) {
     const auto files = makeProjectFiles(fs::absolute(graph).parent_path(), true); // as allowed for its run
     for (const Json& input : report.at("inputs"))
-        if (files->fingerprint(input.at("path").get<std::string>()) != input.at("fingerprint")) return false;
+        if (input.at("fingerprint") != Json(files->fingerprint(input.at("path").get<std::string>())))
+            return false;
     return true;
 }
 

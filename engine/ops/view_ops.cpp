@@ -261,7 +261,7 @@ void tileViews(const KernelContext& ctx, const CopyViews& copy) {
 
 /// Sums over the repetitions.
 static void tileGradient(GradientContext& g) {
-    const Shape& from = g.input().shape();
+    const Shape from = g.input().shape();
     std::vector<std::int64_t> sizes;
     std::vector<std::int64_t> repetitions;
     for (int axis = 0; axis < from.rank(); ++axis) {
