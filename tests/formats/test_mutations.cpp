@@ -133,8 +133,8 @@ private Q_SLOTS:
         const std::vector<std::string> texts = examples();
         Mutator mutator(20240521);
         countSound("projects", 20000, [&](int) {
-            const std::string& one = texts[mutator.pick(texts.size())];
-            return fuzz::project(mutator.mutate(one, texts[mutator.pick(texts.size())]));
+            const std::string& other = texts[mutator.pick(texts.size())];
+            return fuzz::project(mutator.mutate(texts[mutator.pick(texts.size())], other));
         });
     }
 
