@@ -51,7 +51,7 @@ struct ProbeValue {
     std::int64_t elements = 1; ///< the value of a single element; without elements no figure is valid
     double value = 0;
     std::string digits{}; ///< of the value, if its dtype is an integer; a double may not have all of them
-    double minimum = 0; ///< of the elements that are not NaN
+    double minimum = 0;   ///< of the elements that are not NaN
     double maximum = 0;
     double mean = 0;
     std::int64_t notANumber = 0; ///< elements that are NaN

@@ -105,7 +105,8 @@ private Q_SLOTS:
         row("a node that is none", with("{\"from\": [1, 0], \"to\": [2, 0]}", "3"),
             "edges[0] must be an object");
         row("device", with("\"cpu\"", "\"tpu:0\""),
-            "lanes[0].device must be a device, \"cpu\", \"cuda:0\" to \"cuda:63\" or \"auto\", but is "
+            "lanes[0].device must be a device, \"cpu\", \"cuda:0\" to \"cuda:63\", \"rank1/cuda:0\" or "
+            "\"auto\", but is "
             "\"tpu:0\"");
         row("id 0", with("\"id\": 2", "\"id\": 0"), "nodes[1].id is 0");
         row("id negative", with("\"id\": 2", "\"id\": -2"), "nodes[1].id is -2");

@@ -302,8 +302,8 @@ private Q_SLOTS:
                                           << QStringLiteral("event 0: a dtype is 99");
         QTest::newRow("an unknown memory") << traceWith([](json& plan) { plan["values"][0][4] = -1; })
                                            << QStringLiteral("event 0: a kind of memory is -1");
-        QTest::newRow("an unknown queue") << traceWith([](json& plan) { plan["streams"][0][1] = 5; })
-                                          << QStringLiteral("event 0: a kind of queue is 5");
+        QTest::newRow("an unknown queue") << traceWith([](json& plan) { plan["streams"][0][1] = 6; })
+                                          << QStringLiteral("event 0: a kind of queue is 6");
         QTest::newRow("an unknown kind of transfer")
             << traceWith([](json& plan) { plan["transfers"][0]["kind"] = 4; })
             << QStringLiteral("event 0: a kind of transfer is 4");
