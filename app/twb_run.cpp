@@ -241,7 +241,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
         outcome.message = analysis.diagnostics.front().message;
         // Another rank, with other hardware, may have no error and wait for this one.
         if (!ranks.isAlone() && !ranks.world()->info().simulated)
-            return ranks.end(Error(ErrorCode::badGraph, outcome.message));
+            throw Error(ErrorCode::badGraph, outcome.message);
         printMessage(fmt::format("{}: not run, because the graph has {}: {}", command.file,
                                  analysis.errorCount() == 1
                                      ? "an error"
