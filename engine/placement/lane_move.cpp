@@ -4,6 +4,7 @@
 #include "graph/unique_names.h"
 #include "ops/op_table.h"
 #include "placement/fix_writer.h"
+#include "placement/fixes.h"
 
 #include <fmt/format.h>
 
@@ -41,11 +42,26 @@ public:
             node.lane = m_going.at(id);
             m_builder.change(node);
         }
-        if (stays.size() < m_going.size()) bringBack(moved);
+        if (stays.size() < m_going.size()) {
+            for (const NodeId id : stays) takeToHost(id);
+            bringBack(moved);
+        }
         return moved;
     }
 
 private:
+    /// The host that reads values for the device of the lane to which a node goes.
+    Device hostFor(NodeId id) const { return m_graph.find(m_going.at(id))->device.host(); }
+    bool isOfOtherRank(NodeId id) const {
+        return !hostFor(id).sharesRankWith(m_graph.deviceOf(*m_graph.find(id)));
+    }
+    /// A host value for a GPU of another rank is read on that rank's cpu.
+    void takeToHost(NodeId id) {
+        if (!isOfOtherRank(id)) return;
+        Node node = *m_builder.graph().find(id);
+        node.lane = laneOf(m_builder, hostFor(id));
+        m_builder.change(node);
+    }
     bool goesToGpu(NodeId id) const {
         const auto lane = m_going.find(id);
         return lane != m_going.end() && !m_graph.find(lane->second)->device.isCpu();
@@ -127,6 +143,7 @@ private:
             Node onHost = *m_graph.find(id);
             onHost.name = m_builder.graph().uniqueName(fmt::format("{} on cpu", onHost.name));
             onHost.folded = true;
+            if (isOfOtherRank(id)) onHost.lane = laneOf(m_builder, hostFor(id));
             const NodeId copy = m_builder.addNode(std::move(onHost));
             for (const Edge& edge : reads) m_builder.connect({{copy, edge.from.port}, edge.to});
         }

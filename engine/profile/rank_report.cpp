@@ -71,7 +71,9 @@ RankReport reportRanks(World& world, RankPace own, const Plan& plan) {
         const std::set<std::string> labels = labelsOfCalls(plan);
         std::int64_t waited = 0;
         for (std::size_t i = 0; i < out.waits.size(); ++i)
-            if (labels.contains(log[i].label)) waited += out.waits[i].ownNs;
+            if (labels.contains(log[i].label))
+                // A rank that receives a message can do no more than wait for it.
+                waited += log[i].kind == CollectiveKind::receive ? log[i].ns : out.waits[i].ownNs;
         if (own.iterations > 0) own.waitNs = static_cast<double>(waited) / own.iterations;
         const std::array<double, 5> mine{own.iterationNs, own.iterations, own.samplesPerSecond, own.waitNs,
                                          plan.virtualClock ? 1.0 : 0.0};

@@ -370,6 +370,10 @@
         <source>Communication: time per iteration in collective calls. Overlapped: share of that time during which a step computes. Waiting: the rest of it, in which the rank computes nothing. Throughput: batches per second relative to one rank. The times are modelled %1. Links: %2.</source>
         <translation>Kommunikation: Zeit je Iteration in kollektiven Aufrufen. Überlappt: Anteil dieser Zeit, während dessen ein Schritt rechnet. Warten: der Rest davon, in dem der Rang nichts rechnet. Durchsatz: Batches pro Sekunde im Verhältnis zu einem Rang. Die Zeiten sind modelliert %1. Verbindungen: %2.</translation>
     </message>
+    <message>
+        <source>The lanes divide this graph among ranks already. Transfers has the times of their links.</source>
+        <translation>Die Spuren teilen diesen Graphen schon auf Ränge auf. Die Zeiten ihrer Verbindungen stehen unter Transfers.</translation>
+    </message>
 </context>
 <context>
     <name>Attribute</name>
@@ -1433,7 +1437,7 @@
     </message>
     <message>
         <source>Exporting…</source>
-        <translation>Exportieren …</translation>
+        <translation>Exportieren&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -2181,11 +2185,11 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Adding training…</source>
-        <translation>Training wird hinzugefügt …</translation>
+        <translation>Training wird hinzugefügt&#xa0;…</translation>
     </message>
     <message>
         <source>Changing precision…</source>
-        <translation>Genauigkeit wird geändert …</translation>
+        <translation>Genauigkeit wird geändert&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -2925,7 +2929,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Reading %1…</source>
-        <translation>%1 wird gelesen …</translation>
+        <translation>%1 wird gelesen&#xa0;…</translation>
     </message>
 </context>
 <context>
@@ -4181,7 +4185,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Simplifying the graph…</source>
-        <translation>Graph wird vereinfacht …</translation>
+        <translation>Graph wird vereinfacht&#xa0;…</translation>
     </message>
 </context>
 <context>

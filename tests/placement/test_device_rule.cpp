@@ -1,4 +1,5 @@
 #include "placement/fixes.h"
+#include "placement/lane_move.h"
 #include "support/graphs.h"
 #include "support/test_main.h"
 
@@ -170,6 +171,25 @@ private Q_SLOTS:
         Graph mended = g.graph();
         mended.apply(toDelta(mended, *insert));
         QVERIFY(!analyze(mended, devices, Policy::strict, nullptr).hasErrors());
+    }
+
+    void hostValuesMoveToTheCpuOfTheRank() {
+        const DeviceMap devices = simulatedRanks(2);
+        GraphMaker g;
+        const NodeId x = g.node("Zeros", "x", "cpu", {{"shape", Ints{4, 4}}});
+        const NodeId shape =
+            g.node("Constant", "shape", "cpu", {{"value", Ints{16}}, {"dtype", std::string("i64")}});
+        const NodeId flat = g.node("Reshape", "flat", "cpu", {}, {x, shape});
+        const NodeId far = g.node("Relu", "far", "rank1/cuda:0");
+        Graph graph = g.graph();
+        DeltaBuilder builder(graph, "Move");
+        const LaneId lane = graph.find(far)->lane;
+        QCOMPARE(moveToLanes(builder, {{x, lane}, {shape, lane}, {flat, lane}}), (std::set<NodeId>{x, flat}));
+        builder.removeNode(far);
+        graph.apply(builder.take());
+        QCOMPARE(graph.deviceOf(*graph.find(shape)), Device::cpu(1));
+        QCOMPARE(graph.deviceOf(*graph.find(flat)), Device::cuda(0, 1));
+        QVERIFY(!analyze(graph, devices, Policy::strict, nullptr).hasErrors());
     }
 };
 

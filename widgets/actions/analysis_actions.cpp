@@ -5,6 +5,7 @@
 #include "core/format.h"
 #include "formats/project.h"
 #include "graph/delta.h"
+#include "graph/rank_lanes.h"
 #include "placement/device_rule.h"
 #include "placement/fix_set.h"
 #include "placement/fixes.h"
@@ -250,6 +251,11 @@ void AnalysisActions::showWhatIf() {
 void AnalysisActions::showRanks() {
     if (m_document.analysis().hasErrors()) {
         m_editor.say(tr("Fix the errors of the graph before predicting an iteration."));
+        return;
+    }
+    if (dividesNodes(m_document.graph())) {
+        m_editor.say(
+            tr("The lanes divide this graph among ranks already. Transfers has the times of their links."));
         return;
     }
     m_editor.attempt(tr("Cannot predict an iteration"), [this] {
