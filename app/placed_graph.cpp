@@ -11,12 +11,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace twb {
 void tellOfModules(const Graph& graph, const std::string& file) {
-    if (std::ranges::none_of(graph.frames(), [](const Frame& frame) { return madeFrom(frame).has_value(); }))
-        return;
+    if (!hasModuleOps(graph)) return;
     const ModuleOps modules = moduleOpsIn(modulePlaces(savedModulesFolder(), file));
     for (const OtherVersion& other : otherVersions(graph, modules.ops))
         printMessage(fmt::format("{}: note: {}", file, toSentence(graph, other)));

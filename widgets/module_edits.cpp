@@ -169,10 +169,6 @@ std::string fresh(std::set<std::string>& used, const std::string& name) {
     return out;
 }
 
-bool hasPort(const std::vector<ModuleOp::Port>& ports, PortRef at) {
-    return std::ranges::find(ports, at, &ModuleOp::Port::at) != ports.end();
-}
-
 std::set<std::string> namesOf(const std::vector<ModuleOp::Port>& ports) {
     std::set<std::string> names;
     for (const ModuleOp::Port& port : ports) names.insert(port.name);

@@ -139,6 +139,15 @@ std::optional<AttributeSpec> specOf(const ModuleOp& op, const ModuleOp::Attribut
     return out;
 }
 
+bool hasModuleOps(const Graph& graph) {
+    return std::ranges::any_of(graph.frames(),
+                               [](const Frame& frame) { return madeFrom(frame).has_value(); });
+}
+
+bool hasPort(const std::vector<ModuleOp::Port>& ports, PortRef at) {
+    return std::ranges::find(ports, at, &ModuleOp::Port::at) != ports.end();
+}
+
 std::vector<NodeId> nodesMadeFrom(const Graph& graph, FrameId module, const ModuleOp& op) {
     const Frame* frame = graph.find(module);
     if (!frame || madeFrom(*frame) != op.ref()) return {};

@@ -20,6 +20,8 @@ struct ModuleRef {
 std::string toString(const ModuleRef& ref); ///< "Swish@2"
 /// Nothing for a body of an op, and for a module that was not made from a module op.
 std::optional<ModuleRef> madeFrom(const Frame& frame);
+/// Whether any module of the graph was made from an op.
+bool hasModuleOps(const Graph& graph);
 
 /// An op that is written as a module of other ops. Adding it to a graph adds these nodes, so it runs
 /// wherever they run, and a graph that contains it needs nothing else.
@@ -70,6 +72,8 @@ std::optional<AttributeSpec> specOf(const ModuleOp& op, const ModuleOp::Attribut
 /// The op whose attribute that is; null if the op is unknown.
 const Op* opOf(const ModuleOp& op, const ModuleOp::Setting& setting) noexcept;
 
+/// Whether an input or output of the op is there.
+bool hasPort(const std::vector<ModuleOp::Port>& ports, PortRef at);
 /// The nodes of a module in the order of the fragment. Empty if it was made from another op or version, or if
 /// nodes were added or removed since.
 std::vector<NodeId> nodesMadeFrom(const Graph& graph, FrameId module, const ModuleOp& op);

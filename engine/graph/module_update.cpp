@@ -221,7 +221,7 @@ private:
             waiting.pop_back();
             const auto feeder = feederOf(at);
             if (!feeder) {
-                if (at == input || isPort(m_op.inputs, at)) out.insert(at);
+                if (at == input || hasPort(m_op.inputs, at)) out.insert(at);
                 continue;
             }
             for (const Edge& edge : m_fragment.edges)
@@ -234,7 +234,7 @@ private:
 
     /// The outputs of the new version that depend on this output of one of its nodes, itself if it is one.
     std::set<PortRef> openOutputs(PortRef output) const {
-        if (isPort(m_op.outputs, output)) return {output};
+        if (hasPort(m_op.outputs, output)) return {output};
         std::set<PortRef> out;
         std::set<NodeId> seen;
         std::vector<PortRef> waiting{output};
@@ -252,9 +252,6 @@ private:
         return out;
     }
 
-    static bool isPort(const std::vector<ModuleOp::Port>& ports, PortRef at) {
-        return std::ranges::find(ports, at, &ModuleOp::Port::at) != ports.end();
-    }
     static std::optional<PortRef> byName(const std::vector<ModuleOp::Port>& ports, const std::string& name) {
         const auto at = std::ranges::find(ports, stemOf(name), &ModuleOp::Port::name);
         return at == ports.end() ? std::nullopt : std::optional(at->at);

@@ -189,9 +189,7 @@ namespace {
 /// The modules that were made from an older version of their op, of which one is installed.
 std::vector<FrameId> olderModules(const Graph& graph) {
     std::vector<FrameId> out;
-    const auto& frames = graph.frames();
-    if (std::none_of(frames.begin(), frames.end(), [](const Frame& frame) { return madeFrom(frame); }))
-        return out;
+    if (!hasModuleOps(graph)) return out;
     for (const OtherVersion& other : otherVersions(graph, knownModules()))
         if (other.isOlder()) out.insert(out.end(), other.modules.begin(), other.modules.end());
     return out;
@@ -210,9 +208,7 @@ std::vector<FrameId> ModuleActions::olderAtHand() const {
 void ModuleActions::tellOfVersions() {
     m_remark = 0; // the notices of the last document are gone
     const Graph& graph = m_document.graph();
-    const auto& frames = graph.frames();
-    if (std::none_of(frames.begin(), frames.end(), [](const Frame& frame) { return madeFrom(frame); }))
-        return;
+    if (!hasModuleOps(graph)) return;
     std::vector<OtherVersion> all = otherVersions(graph, knownModules());
     for (const OtherVersion& other : all)
         m_log.add(Severity::warning, tr("Changed op: %1").arg(toQt(toSentence(graph, other))));
