@@ -36,7 +36,7 @@ private:
 RunContext::RunContext(std::uint64_t run, std::shared_ptr<const Plan> plan, RunOptions options,
                        RunObserver* observer, ResultCache* cache)
     : m_run(run), m_plan(std::move(plan)), m_options(std::move(options)), m_observer(observer),
-      m_cache(cache), m_guard(*m_plan), m_stops(m_options.breakpoints) {
+      m_cache(cache), m_guard(*m_plan, m_cached), m_stops(m_options.breakpoints) {
     const std::size_t steps = m_plan->steps.size();
     for (const PlanStream& stream : m_plan->streams) {
         if (std::find(m_devices.begin(), m_devices.end(), stream.device) == m_devices.end())

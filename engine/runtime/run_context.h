@@ -18,15 +18,16 @@ using ResultCache = std::unordered_map<std::uint64_t, std::vector<Tensor>>;
 /// iteration in flight (by lap, Plan::lapOf), so that a complete iteration stays complete.
 class RunGuard {
 public:
-    explicit RunGuard(const Plan& plan);
+    /// `cached`: by step; these steps do not run.
+    RunGuard(const Plan& plan, const std::vector<bool>& cached);
 
     /// The guard for launches of an iteration with this lap.
     LaunchGuard* of(std::size_t lap) noexcept { return &m_sides[lap]; }
 
     bool mayRun(std::uint32_t step, std::size_t lap) noexcept;
-    /// False, and the step is poisoned, if an input was not computed. A GPU can report a failed launch after
-    /// the readers of its result have run.
-    bool hasInputs(std::uint32_t step) noexcept;
+    /// Poisons the steps that read results of failed ones. A GPU can report a failed launch after the readers
+    /// of its result have run.
+    void poisonReaders(std::size_t lap) noexcept;
     /// Steps [first, last) did not run in an iteration of this lap; `state` is the reason.
     void skip(std::uint32_t first, std::uint32_t last, StepState state, std::size_t lap) noexcept;
     /// If there is no memory for the sentence, only the state of an error is kept; errors() then says so.
@@ -61,12 +62,17 @@ private:
     };
 
     void raiseAlert() noexcept;
+    /// False, and the step is poisoned, if an input was not computed.
+    bool hasInputs(std::uint32_t step) noexcept;
 
     const Plan& m_plan;
+    const std::vector<bool>& m_cached;
     std::vector<Side> m_sides;                    ///< by lap
     std::vector<std::atomic<StepState>> m_states; ///< by step: done, failed, poisoned or skipped
     std::atomic<bool> m_cancelled{false};
     std::atomic<bool> m_failed{false};
+    std::atomic<std::uint32_t> m_failures{0};
+    std::atomic<std::uint32_t> m_followed{0}; ///< failures whose readers are poisoned
     std::mutex m_turn; ///< for host kernels beside a simulated device, whose kernels use the same cores
     mutable std::mutex m_mutex;
     std::vector<StepError> m_errors;

@@ -21,7 +21,8 @@ void RunGuard::Side::cut(std::uint32_t step) noexcept {
     m_isCut.store(true, std::memory_order_release);
 }
 
-RunGuard::RunGuard(const Plan& plan) : m_plan(plan), m_sides(plan.inFlight), m_states(plan.steps.size()) {
+RunGuard::RunGuard(const Plan& plan, const std::vector<bool>& cached)
+    : m_plan(plan), m_cached(cached), m_sides(plan.inFlight), m_states(plan.steps.size()) {
     for (std::size_t lap = 0; lap < m_sides.size(); ++lap) m_sides[lap].init(*this, lap, plan.steps.size());
     for (auto& state : m_states) state.store(StepState::done, std::memory_order_relaxed);
 }
@@ -43,7 +44,16 @@ bool RunGuard::mayRun(std::uint32_t step, std::size_t lap) noexcept {
         m_states[step].store(StepState::poisoned, std::memory_order_release);
         return false;
     }
-    return hasInputs(step);
+    if (const std::uint32_t failures = m_failures; m_followed < failures) {
+        poisonReaders(lap);
+        m_followed = failures; // another thread may lower it, which only repeats this
+    }
+    return hasInputs(step) && state(step, lap) == StepState::done;
+}
+
+void RunGuard::poisonReaders(std::size_t lap) noexcept {
+    for (const Step& step : m_plan.steps)
+        if (!m_cached[step.index] && state(step.index, lap) == StepState::done) hasInputs(step.index);
 }
 
 bool RunGuard::hasInputs(std::uint32_t step) noexcept {
@@ -96,6 +106,7 @@ void RunGuard::fail(std::uint32_t step, ErrorCode code, std::string_view sentenc
     }
     m_states[step].store(StepState::failed, std::memory_order_release);
     m_failed.store(true, std::memory_order_relaxed);
+    ++m_failures;
     raiseAlert();
 }
 

@@ -70,10 +70,7 @@ StepState RunContext::stateOf(std::uint32_t step, std::size_t lap) const {
 /// The steps that failed, as far as the devices know by now, and those that read results of these.
 void RunContext::collectFailures() {
     for (const Device device : m_devices) m_plan->devices.at(device).collect({});
-    if (!m_guard.hasFailed()) return;
-    for (const Step& step : m_plan->steps)
-        if (!m_cached[step.index] && m_guard.state(step.index, currentLap()) == StepState::done)
-            m_guard.hasInputs(step.index);
+    if (m_guard.hasFailed()) m_guard.poisonReaders(currentLap());
 }
 
 std::uint64_t RunContext::bytesOfCollective(const Step& step) const {
@@ -131,7 +128,17 @@ Tensor RunContext::tensorOf(std::uint32_t value) const {
 }
 
 void RunContext::keepResults(RunResult& result) {
+    // In a replayed graph, updates after a failed step have run, on what that step left.
+    std::vector<bool> isSpoilt(m_plan->values.size(), false);
+    if (m_guard.hasFailed() && result.replayed.replays > 0)
+        for (std::uint32_t v = 0; v < isSpoilt.size(); ++v) {
+            const PlanValue& update = m_plan->values[v];
+            if (update.updateOf != kNone && m_plan->producers[v] != kNone &&
+                stateOf(m_plan->producers[v], currentLap()) == StepState::poisoned)
+                isSpoilt[update.updateOf] = true;
+        }
     const auto isWhole = [&](std::uint32_t v) {
+        if (isSpoilt[v]) return false;
         const std::uint32_t producer = m_plan->producers[v];
         if (producer == kNone || !isReached(producer) || !m_types[v].isKnown()) return false;
         const StepState state = stateOf(producer, currentLap());

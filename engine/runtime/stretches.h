@@ -22,7 +22,7 @@ namespace twb {
 ///     captured value.
 /// A plan with If, Loop or Scan has no stretches, because all streams are idle before and after a body.
 ///
-/// The stream excludes further launches from its graphs (cuda_stream.h), such as kernels that report faults.
+/// The stream excludes further launches from its graphs (cuda_stream.h), such as long ones.
 std::vector<std::vector<std::uint32_t>> stretchesOf(const Plan& plan);
 
 } // namespace twb

@@ -563,6 +563,25 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     *graph = captured.release();
     return cudaSuccess;
 }
+#if CUDART_VERSION >= 13000
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long*, cudaGraph_t* graph, const cudaGraphNode_t**,
+                                     const cudaGraphEdgeData**, std::size_t*) {
+#else
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                        unsigned long long*, cudaGraph_t* graph, const cudaGraphNode_t**,
+                                        std::size_t*) {
+#endif
+    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
+    *status = stream->isCaptureLost ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+    *graph = stream->isCaptureLost ? nullptr : stream->captured.get();
+    return cudaSuccess;
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, std::size_t* count) {
+    if (!graph) return say(cudaErrorInvalidValue);
+    *count = graph->commands.size();
+    return cudaSuccess;
+}
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     delete graph;
     return cudaSuccess;

@@ -178,7 +178,8 @@ void TestExecutor::kernelsTakeTurnsBesideASimulatedDevice() {
         g.node("Ones", "here", "cpu", {{"shape", Ints{4}}});
         g.node("Ones", "there", device, {{"shape", Ints{4}}});
         const auto plan = planOf(g.graph(), simulatedMap());
-        RunGuard guard(*plan);
+        const std::vector<bool> cached(plan->steps.size(), false);
+        RunGuard guard(*plan, cached);
         QCOMPARE(guard.of(0)->turn != nullptr, std::string_view(device) != "cpu");
         QCOMPARE(guard.of(1)->turn, guard.of(0)->turn);
     }

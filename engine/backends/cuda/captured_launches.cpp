@@ -2,23 +2,40 @@
 
 #include "backends/cuda/cuda_error.h"
 
+#include <algorithm>
+
 namespace twb::cuda {
+namespace {
+
+/// The number of nodes that a stream has captured so far.
+std::size_t nodesOf(cudaStream_t stream) {
+    cudaStreamCaptureStatus status{};
+    cudaGraph_t graph = nullptr;
+#if CUDART_VERSION >= 13000
+    check(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr),
+          "reading a CUDA graph");
+#else
+    check(cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, &graph, nullptr, nullptr),
+          "reading a CUDA graph");
+#endif
+    std::size_t nodes = 0;
+    check(cudaGraphGetNodes(graph, nullptr, &nodes), "reading a CUDA graph");
+    return nodes;
+}
+
+} // namespace
 
 CapturedLaunches::CapturedLaunches(Gpu& gpu, cudaStream_t stream, LaunchQueue& queue,
                                    std::span<const Launch* const> launches, const Issue& issue) {
     auto times = std::make_shared<InnerSpans>();
-    bool isTimed = false;
-    for (const Launch* launch : launches) {
+    for (const Launch* launch : launches)
         times->launches.push_back({launch->timing, launch->guard, launch->step, launch->op});
-        isTimed |= launch->timing != nullptr;
-    }
-    for (std::size_t i = 0; isTimed && i <= launches.size(); ++i) times->marks.emplace_back(gpu.timers());
     // Thread-local capture: other threads continue. A library call outside the stream, which a replay would
     // not repeat, is an error.
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing launches");
     cudaGraph_t graph = nullptr;
     try {
-        capture(stream, queue, *times, launches, issue);
+        capture(gpu, stream, queue, *times, launches, issue);
     } catch (...) {
         if (cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph) cudaGraphDestroy(graph);
         cudaGetLastError();
@@ -35,18 +52,26 @@ CapturedLaunches::~CapturedLaunches() {
     if (m_graph) cudaGraphExecDestroy(m_graph);
 }
 
-void CapturedLaunches::capture(cudaStream_t stream, LaunchQueue& queue, const InnerSpans& times,
+void CapturedLaunches::capture(Gpu& gpu, cudaStream_t stream, LaunchQueue& queue, InnerSpans& times,
                                std::span<const Launch* const> launches, const Issue& issue) {
-    const LaunchQueue::Captured captured(queue, m_uploads);
-    const auto mark = [&](std::size_t at) {
-        if (times.marks.empty()) return;
-        check(cudaEventRecordWithFlags(times.marks[at].get(), stream, cudaEventRecordExternal),
+    const LaunchQueue::Captured captured(queue, times.kept);
+    const bool isTimed = std::ranges::any_of(launches, [](const Launch* one) { return one->timing; });
+    std::size_t nodes = 0; // of the graph
+    const auto mark = [&] {
+        if (!isTimed) return;
+        // A mark takes about 2 µs of the GPU's time. A launch without work, such as a Reshape in place, needs
+        // none.
+        if (!times.marks.empty() && nodesOf(stream) == nodes) return;
+        times.marks.emplace_back(gpu.timers());
+        check(cudaEventRecordWithFlags(times.marks.back().get(), stream, cudaEventRecordExternal),
               "recording an event in a CUDA graph");
+        nodes = nodesOf(stream);
     };
-    mark(0);
+    mark();
     for (std::size_t i = 0; i < launches.size(); ++i) {
         issue(*launches[i]);
-        mark(i + 1);
+        mark();
+        times.launches[i].end = times.marks.empty() ? 0 : times.marks.size() - 1;
     }
 }
 

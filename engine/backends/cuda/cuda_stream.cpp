@@ -238,7 +238,8 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
             m_lastEnd = span->end;
             if (call) m_calls->finish(*call, span->start->get(), span->end->get());
             if (m_queue && m_queue->mayHaveFault()) {
-                // The next launch may depend on it.
+                // The next launch may depend on it. A graph does not wait: its kernels read no memory by a
+                // faulty index, and the host looks before it uses a result.
                 check(waitForEvent(span->end->get()), op);
                 m_queue->throwFault();
             }
@@ -270,9 +271,7 @@ void CudaStream::run(const Launch& launch, Seen* seen) {
     }
     const bool isIssued = guarded(launch.guard, launch.step, launch.timing, launch.op,
                                   m_profile.kernelNs(launch.cost), [&] { issueKernel(launch); });
-    if (!isIssued || !seen) return;
-    seen->hasFault = m_queue->mayHaveFault();
-    m_ahead.back().seen = seen;
+    if (isIssued && seen) m_ahead.back().seen = seen;
 }
 
 void CudaStream::run(std::span<const Launch* const> stretch) {
@@ -300,18 +299,16 @@ std::vector<CudaStream::Piece> CudaStream::cut(std::span<const Launch* const> st
         while (seen.passed < kLooks && !m_ahead.empty()) waitForFirst();
         if (seen.passed < kLooks) return {};
         const double expectedNs = m_profile.kernelNs(stretch[i]->cost);
-        if (pieces.empty() || seen.hasFault || !pieces.back().mayCapture ||
-            pieces.back().ns + seen.ns > kLongestGraph) {
+        if (pieces.empty() || pieces.back().ns + seen.ns > kLongestGraph) {
             pieces.emplace_back();
             pieces.back().launches = stretch.subspan(i, 0);
-            pieces.back().mayCapture = !seen.hasFault;
         }
         Piece& piece = pieces.back();
         piece.launches = std::span(piece.launches.data(), piece.launches.size() + 1);
         piece.expectedNs += expectedNs;
         piece.ns += seen.ns;
     }
-    for (Piece& piece : pieces) piece.mayCapture &= piece.launches.size() > 1;
+    for (Piece& piece : pieces) piece.mayCapture = piece.launches.size() > 1;
     return pieces;
 }
 

@@ -19,7 +19,6 @@ namespace twb::cuda {
 /// A stretch is issued launch by launch the first two times, because the first launch includes the library's
 /// start-up. After that, adjacent launches that can be captured become CUDA graphs. A launch is not captured
 /// if:
-///   - its kernel reports faults, which the host checks before the next launch;
 ///   - the piece would take longer than kLongestGraph: it would gain little, and a launched graph cannot be
 ///   cancelled;
 ///   - the capture failed, or CUDA refused to launch the graph: its launches are issued one by one from then
@@ -57,9 +56,8 @@ private:
     };
     /// The first observations of a launch in a stretch.
     struct Seen {
-        bool hasFault = false; ///< whether it reported a fault, or may do so
-        int passed = 0;        ///< number of observations
-        double ns = 0;         ///< the shortest time
+        int passed = 0; ///< number of observations
+        double ns = 0;  ///< the shortest time
     };
     /// Adjacent launches of a stretch, issued together or one by one.
     struct Piece {

@@ -50,28 +50,34 @@ LaunchQueue::~LaunchQueue() { m_gpu.blas->giveBack(m_blas); }
 void LaunchQueue::upload(void* target, const void* source, std::size_t bytes) {
     if (!m_captured) return m_uploads.toDevice(target, source, bytes);
     const OutsideOfCapture outside;
-    m_captured->push_back(m_gpu.pinned->allocate(bytes, MemoryKind::pinned));
-    std::memcpy(m_captured->back()->data(), source, bytes);
-    m_copies.toDevice(target, m_captured->back()->data(), bytes);
+    std::vector<BufferPtr>& uploads = m_captured->uploads;
+    uploads.push_back(m_gpu.pinned->allocate(bytes, MemoryKind::pinned));
+    std::memcpy(uploads.back()->data(), source, bytes);
+    m_copies.toDevice(target, uploads.back()->data(), bytes);
 }
 
 Fault* LaunchQueue::fault() {
+    if (m_fault) return m_fault;
+    BufferPtr memory = m_captured ? nullptr : m_faultMemory;
+    if (!memory) {
+        const OutsideOfCapture outside;
+        memory = m_gpu.pinned->allocate(sizeof(Fault), MemoryKind::pinned);
+    }
+    m_fault = new (memory->data()) Fault;
     if (m_captured)
-        throw Error(ErrorCode::unsupported,
-                    std::string(m_op) +
-                        " reports errors after each launch, so it cannot be part of a CUDA graph");
-    if (!m_faultMemory) m_faultMemory = m_gpu.pinned->allocate(sizeof(Fault), MemoryKind::pinned);
-    if (!m_askedForFault) new (m_faultMemory->data()) Fault;
-    m_askedForFault = true;
-    return static_cast<Fault*>(m_faultMemory->data());
+        m_captured->faults.push_back({std::move(memory), m_step});
+    else
+        m_faultMemory = std::move(memory);
+    return m_fault;
 }
 
 void LaunchQueue::begin(const Launch& launch) noexcept {
     m_op = launch.op;
+    m_step = launch.step;
     m_allowsTf32 = launch.allowTf32;
-    m_askedForFault = false;
+    m_fault = nullptr;
 }
 
-void LaunchQueue::throwFault() const { throwIfRaised(*static_cast<const Fault*>(m_faultMemory->data())); }
+void LaunchQueue::throwFault() const { throwIfRaised(*m_fault); }
 
 } // namespace twb::cuda

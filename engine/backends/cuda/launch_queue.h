@@ -3,6 +3,7 @@
 #include "backends/cuda/blas_handles.h"
 #include "backends/cuda/chain_runner.h"
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/kept_for_replays.h"
 #include "backends/cuda/kernels/queue.h"
 #include "backends/cuda/stream_copies.h"
 
@@ -41,14 +42,11 @@ public:
     void upload(void* target, const void* source, std::size_t bytes) override;
     Fault* fault() override;
 
-    /// While an object lives, the stream captures. Each upload of a kernel is kept in `uploads` in its own
-    /// pages, since each replay reads it. A kernel that requests its fault memory ends the capture with an
-    /// Error, since the host could not check it.
+    /// While an object lives, the stream captures. Each upload of a kernel is kept in `kept` in its own
+    /// pages, since each replay reads it, and so is the fault memory of each launch that requests one.
     class Captured {
     public:
-        Captured(LaunchQueue& queue, std::vector<BufferPtr>& uploads) : m_queue(queue) {
-            queue.m_captured = &uploads;
-        }
+        Captured(LaunchQueue& queue, KeptForReplays& kept) : m_queue(queue) { queue.m_captured = &kept; }
         ~Captured() { m_queue.m_captured = nullptr; }
         Captured(const Captured&) = delete;
         Captured& operator=(const Captured&) = delete;
@@ -59,8 +57,8 @@ public:
 
     void begin(const Launch& launch) noexcept;
     /// Whether the launch requested its fault memory; only then can it report a fault.
-    bool mayHaveFault() const noexcept { return m_askedForFault; }
-    /// Throws the fault that its kernels reported. Call it after the launch is done.
+    bool mayHaveFault() const noexcept { return m_fault != nullptr; }
+    /// Throws the fault that its kernels reported. Requires mayHaveFault(). Call it after the launch is done.
     void throwFault() const;
 
 private:
@@ -69,11 +67,12 @@ private:
     const BlasPair m_blas;
     StreamCopies m_copies;
     StagingRing m_uploads;
-    BufferPtr m_faultMemory;
-    std::vector<BufferPtr>* m_captured = nullptr; ///< null: not capturing
+    BufferPtr m_faultMemory;              ///< of launches that are not captured
+    Fault* m_fault = nullptr;             ///< of the launch; null: it requested none
+    KeptForReplays* m_captured = nullptr; ///< null: not capturing
     const char* m_op = "";
+    std::uint32_t m_step = 0;
     bool m_allowsTf32 = false;
-    bool m_askedForFault = false;
 };
 
 } // namespace twb::cuda

@@ -2,11 +2,13 @@
 
 #include "backends/cpu/host_stream.h"
 #include "backends/cuda/cuda_error.h"
+#include "backends/cuda/kernels/fault.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <exception>
 #include <mutex>
@@ -20,6 +22,9 @@ struct Registry {
     std::mutex mutex;
     std::vector<Timeline*> timelines;
 };
+
+/// Graphs in the timelines whose launches may report faults.
+std::atomic<int> graphsWithFaultMemory{0};
 
 Registry& registry() {
     static Registry all;
@@ -49,8 +54,10 @@ Timeline::~Timeline() {
     const std::scoped_lock lock(registry().mutex);
     std::erase(registry().timelines, this);
     // Releases waits for a record of this stream on the virtual clock.
-    for (const Item& item : m_items)
+    for (const Item& item : m_items) {
         if (item.kind == Item::Kind::record) item.mark->resolve(m_virtual);
+        if (item.inner && !item.inner->kept.faults.empty()) --graphsWithFaultMemory;
+    }
 }
 
 void Timeline::add(Item item) {
@@ -74,6 +81,7 @@ void Timeline::addReplay(std::shared_ptr<Span> span, std::shared_ptr<const Inner
     Item item;
     item.span = std::move(span);
     item.inner = std::move(launches);
+    if (!item.inner->kept.faults.empty()) ++graphsWithFaultMemory;
     add(std::move(item));
 }
 
@@ -118,10 +126,14 @@ void Timeline::resolveAll() {
     }
 }
 
+bool Timeline::mayHoldFaults() noexcept { return graphsWithFaultMemory > 0; }
+
 bool Timeline::advance() {
     bool moved = false;
     if (!m_items.empty()) m_gpu->use();
     while (!m_items.empty() && resolve(m_items.front())) {
+        if (const auto& inner = m_items.front().inner; inner && !inner->kept.faults.empty())
+            --graphsWithFaultMemory;
         m_items.pop_front();
         moved = true;
     }
@@ -162,7 +174,10 @@ void Timeline::resolveSpan(const Item& item) {
         const std::int64_t took = between(item.span->start->get(), item.span->end->get());
         const std::int64_t virtualNs = item.virtualNs.value_or(took);
         if (item.timing) *item.timing = {start, start + took, m_virtual, m_virtual + virtualNs};
-        if (item.inner) setTimes(*item.inner, item.span->start->get(), start);
+        if (item.inner) {
+            setTimes(*item.inner, item.span->start->get(), start);
+            tellFaults(*item.inner);
+        }
         m_virtual += virtualNs;
         if (start + took - m_lastEndNs < kChainEvery) return;
         m_last = item.span;
@@ -173,15 +188,35 @@ void Timeline::resolveSpan(const Item& item) {
     }
 }
 
+void Timeline::tellFaults(const InnerSpans& inner) {
+    auto fault = inner.kept.faults.begin();
+    bool isFound = false;
+    for (const InnerSpans::Member& launch : inner.launches) {
+        if (fault == inner.kept.faults.end()) return;
+        // A launch that read a wrong result may have found another fault in it.
+        const bool isSpoilt = isFound && launch.guard && !launch.guard->mayRun(launch.step);
+        if (fault->step != launch.step) continue;
+        try {
+            if (!isSpoilt) throwIfRaised(*static_cast<const Fault*>(fault->memory->data()));
+        } catch (const Error&) {
+            isFound = true;
+            if (launch.guard) launch.guard->failed(launch.step, std::current_exception());
+        }
+        ++fault;
+    }
+}
+
 /// `from` was at `start` on the host's clock, and at m_virtual on the virtual clock.
 void Timeline::setTimes(const InnerSpans& inner, cudaEvent_t from, std::int64_t start) const {
     if (inner.marks.empty()) return;
     std::int64_t begin = between(from, inner.marks.front().get());
-    for (std::size_t i = 0; i < inner.launches.size(); ++i) {
-        const std::int64_t end = std::max(begin, between(from, inner.marks[i + 1].get()));
-        if (LaunchTiming* timing = inner.launches[i].timing)
-            *timing = {start + begin, start + end, m_virtual + begin, m_virtual + end};
+    std::size_t mark = 0;
+    for (const InnerSpans::Member& launch : inner.launches) {
+        const std::int64_t end =
+            launch.end == mark ? begin : std::max(begin, between(from, inner.marks[launch.end].get()));
+        if (launch.timing) *launch.timing = {start + begin, start + end, m_virtual + begin, m_virtual + end};
         begin = end;
+        mark = launch.end;
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "backends/backend.h"
 #include "backends/cuda/cuda_event.h"
+#include "backends/cuda/kept_for_replays.h"
 
 #include <cstdint>
 #include <deque>
@@ -17,18 +18,20 @@ struct Span {
     std::shared_ptr<const LentEvent> end;
 };
 
-/// Launches of one CUDA graph. Launch i is between mark i and the next mark. Each launch of the graph records
-/// the marks anew, so they are valid after it has passed and until the graph is launched again. Without timed
-/// launches there are no marks.
+/// Launches of one CUDA graph. The first one starts at the first mark, each other one at the end of the one
+/// before it. Each launch of the graph records the marks anew, so they are valid after it has passed and
+/// until the graph is launched again. Without timed launches there are no marks.
 struct InnerSpans {
     struct Member {
         LaunchTiming* timing = nullptr;
         LaunchGuard* guard = nullptr;
         std::uint32_t step = 0;
         const char* op = "";
+        std::size_t end = 0; ///< index of a mark
     };
     std::vector<Member> launches;
     std::vector<LentEvent> marks;
+    KeptForReplays kept;
 };
 
 /// The ordered work of one stream, until its times are known. Times are read from CUDA events that have
@@ -57,8 +60,11 @@ public:
     std::int64_t clock();
     void resetClock(std::int64_t virtualNow);
 
-    /// Resolves all times that are known, of all timelines.
+    /// Resolves all times that are known, of all timelines, and tells the guards of the faults of launches
+    /// that have passed.
     static void resolveAll();
+    /// Whether a graph is in a timeline whose launches may have found a fault.
+    static bool mayHoldFaults() noexcept;
 
 private:
     struct Item {
@@ -78,6 +84,7 @@ private:
     bool advance();
     bool resolve(Item& item);
     void resolveSpan(const Item& item);
+    static void tellFaults(const InnerSpans& inner);
     void setTimes(const InnerSpans& inner, cudaEvent_t from, std::int64_t start) const;
     void fail(const Item& item) const;
 
