@@ -55,7 +55,10 @@ bool sameElements(const PlanValue& a, const PlanValue& b) {
 void planMemory(Plan& plan, bool share) {
     const std::vector<Life> lives = livesOf(plan);
     for (const Step& step : plan.steps) // the order of one stream protects what only that stream uses
-        for (const std::uint32_t v : step.outputs) plan.values[v].ahead = step.ahead && !lives[v].oneStream;
+        for (const std::uint32_t v : step.outputs) {
+            PlanValue& value = plan.values[v];
+            value.ahead = (step.ahead || value.ahead) && !lives[v].oneStream && !value.isUpdated;
+        }
     std::map<Place, FreeSlots> free;
     const auto newSlot = [&](std::uint32_t v) {
         const PlanValue& value = plan.values[v];
@@ -170,7 +173,7 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         if (blocking[step.index]) lastBlocking[plan.streams[step.stream].device.rank] = step.index;
     }
     // The next iteration writes the same memory: a writer waits for the steps of the previous iteration that
-    // used it on other streams. The last of each stream suffices. Memory of batches has one copy per lap.
+    // used it on other streams. The last of each stream suffices. Memory that is written ahead has one copy per lap.
     std::vector<std::map<std::uint32_t, std::uint32_t>> lastUser(plan.slots.size()); // by stream
     for (const Step& step : plan.steps) {
         if (step.setup || step.last) continue; // no iteration follows that of the sinks

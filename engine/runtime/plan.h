@@ -55,8 +55,8 @@ struct PlanValue {
     bool kept = false;          ///< readable after the run
     bool channelsLast = false;  ///< laid out by channelsLastStrides(); else row-major
     bool absent = false;        ///< an optional output without a consumer: it has no memory
-    /// Part of a batch that is loaded ahead: it has memory for each iteration in flight, in consecutive slots
-    /// from `slot` on.
+    /// Written while the previous iteration is under way, by a loader or a copy that the host does not wait
+    /// for: it has memory for each iteration in flight, in consecutive slots from `slot` on.
     bool ahead = false;
     /// The output of a source that a step updates in place: its memory is its own, and its elements change
     /// from iteration to iteration.

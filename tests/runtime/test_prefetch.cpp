@@ -135,6 +135,29 @@ private Q_SLOTS:
         }
     }
 
+    void aCopyThatTheHostDoesNotWaitForRunsBesideTheComputeOfThePreviousIteration() {
+        constexpr double count = 12;
+        const Loading loading(0, {{"pin_memory", true}, {"non_blocking", true}});
+        const Ran ran(loading, loading.plan());
+        QCOMPARE(ran.result.status, RunStatus::finished);
+        QVERIFY(ran.plan->values[ran.plan->valueOf({loading.there, 0})].ahead); // memory for each iteration
+        QVERIFY(!ran.plan->values[ran.plan->valueOf({loading.scaled, 0})].ahead);
+        const double most = count * std::max(kCopyNs, kKernelNs) + kCopyNs + ran.hostNs + 1;
+        QVERIFY2(static_cast<double>(ran.result.clockNs) <= most,
+                 qPrintable(QStringLiteral("%1 > %2").arg(ran.result.clockNs).arg(most)));
+        QCOMPARE(ran.firstRace(), QString());
+        const double predicted = predict(*ran.plan).iterationNs;
+        QVERIFY2(std::abs(predicted - kKernelNs) < 0.01 * kKernelNs, qPrintable(QString::number(predicted)));
+        for (const Attributes& waits :
+             {Attributes{{"pin_memory", true}}, Attributes{{"non_blocking", true}}}) {
+            const Loading other(0, waits);
+            const Ran one(other, other.plan());
+            QVERIFY(!one.plan->values[one.plan->valueOf({other.there, 0})].ahead);
+            QVERIFY(static_cast<double>(one.result.clockNs) >= count * (kCopyNs + kKernelNs));
+            QCOMPARE(one.average, ran.average);
+        }
+    }
+
     void withoutItsWaitsBatchesAreOverwritten() {
         const Loading loading(2);
         const auto plan = loading.plan();
