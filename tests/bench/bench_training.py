@@ -1,6 +1,8 @@
-"""Times steps of training with twb and with eager PyTorch, in turns, on 1 and 2 threads.
+"""Times steps of training with twb and with eager PyTorch, in turns, on 1 and 2 threads or on a GPU.
 
-Usage: bench_training.py TWB [--rounds N]. Needs torch and numpy.
+Usage: bench_training.py TWB [--rounds N] [--device cuda:0]. Needs torch and numpy. On a GPU the batches start in host
+memory, and both programs copy them while they compute: twb by its prefetch, PyTorch from pinned memory. It measures
+twice: with f32 products and convolutions, and with both rounded to TF32, as PyTorch does by default for convolutions.
 """
 
 import argparse
@@ -25,6 +27,28 @@ def project(nodes, edges):
         "nodes": [{"id": i, "op": op, "name": name, "lane": 1, "attributes": a} for i, op, name, a in nodes],
         "edges": [{"from": [a, p], "to": [b, q]} for a, p, b, q in edges],
     }
+
+
+def put_on(graph, device):
+    """The graph with all its nodes on `device`, except those that read files: copies bring their batches."""
+    if device == "cpu":
+        return graph
+    graph["lanes"].append({"id": 2, "device": device})
+    to_device = []
+    for node in graph["nodes"]:
+        if node["op"] != "Batches":
+            node["lane"] = 2
+            continue
+        for port in sorted({edge["from"][1] for edge in graph["edges"] if edge["from"][0] == node["id"]}):
+            to = len(graph["nodes"]) + len(to_device) + 1
+            to_device.append({"id": to, "op": "To", "name": f"to {port}", "lane": 2,
+                              "attributes": {"pin_memory": True, "non_blocking": True}})
+            for edge in graph["edges"]:
+                if edge["from"] == [node["id"], port]:
+                    edge["from"] = [to, 0]
+            graph["edges"].append({"from": [node["id"], port], "to": [to, 0]})
+    graph["nodes"] += to_device
+    return graph
 
 
 def digits(folder):
@@ -97,6 +121,10 @@ class Layers:
         return self.add("BatchNormalization",
                         [x, self.parameter(to, **ones), self.parameter(to), *statistics])
 
+    def loss(self, scores):
+        self.nodes.append((len(self.nodes) + 1, "SoftmaxCrossEntropyLoss", "loss", {}))
+        self.edges += [(scores, 0, len(self.nodes), 0), (1, 1, len(self.nodes), 1)]
+
 
 def resnet18(folder):
     """torchvision's ResNet-18 on 224 × 224 images, in batches of 8; the data are random."""
@@ -118,8 +146,7 @@ def resnet18(folder):
             channels = to
     x = net.add("Flatten", [net.add("GlobalAveragePool", [x])])
     x = net.add("Gemm", [x, net.parameter(1000, 512, init="kaiming_uniform"), net.parameter(1000)], transB=True)
-    net.nodes.append((len(net.nodes) + 1, "SoftmaxCrossEntropyLoss", "loss", {}))
-    net.edges += [(x, 0, len(net.nodes), 0), (1, 1, len(net.nodes), 1)]
+    net.loss(x)
     data = [torch.from_numpy(np.load(folder / f"{name}.npy")) for name in "xy"]
     return project(net.nodes, net.edges), torchvision.models.resnet18(), *data, 8, 8
 
@@ -156,23 +183,26 @@ def memory(twb, folder, threads):
     print(f"{'':8} memory: twb {own:.0f} MB, PyTorch {other:.0f} MB; twb / PyTorch {own / other:.2f}")
 
 
-def ours(twb, graph, steps, threads):
+def ours(twb, graph, steps, threads, options):
     """Without the start of a run and its first steps."""
     few, many = steps // 4, steps
-    return (run(twb, graph, many, threads) - run(twb, graph, few, threads)) / (many - few)
+    return (run(twb, graph, many, threads, options) - run(twb, graph, few, threads, options)) / (many - few)
 
 
-def run(twb, graph, steps, threads):
-    done = subprocess.run([twb, "run", str(graph), "--iterations", str(steps), "--report", str(graph) + ".json", "--quiet"],
-                          env=os.environ | {"OMP_NUM_THREADS": str(threads)})
+def run(twb, graph, steps, threads, options):
+    done = subprocess.run([twb, "run", str(graph), "--iterations", str(steps), "--report", str(graph) + ".json", "--quiet",
+                           *options], env=os.environ | {"OMP_NUM_THREADS": str(threads)})
     if done.returncode:
         sys.exit("twb run failed")
     report = json.loads(Path(str(graph) + ".json").read_text())
     return report["wall_ms"] * 1e3
 
 
-def theirs(model, x, y, batch, steps, threads):
+def theirs(model, x, y, batch, steps, threads, device):
     torch.set_num_threads(threads)
+    model = model.to(device)
+    if device != "cpu":
+        x, y = x.pin_memory(), y.pin_memory()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     loss = torch.nn.CrossEntropyLoss()
 
@@ -180,14 +210,20 @@ def theirs(model, x, y, batch, steps, threads):
         first = i * batch % (len(x) - batch + 1)
         rows = slice(first, first + batch)
         optimizer.zero_grad()
-        loss(model(x[rows]), y[rows]).backward()
+        loss(model(x[rows].to(device, non_blocking=True)), y[rows].to(device, non_blocking=True)).backward()
         optimizer.step()
+
+    def finish():
+        if device != "cpu":
+            torch.cuda.synchronize()
 
     for i in range(max(steps // 10, 3)):
         step(i)
+    finish()
     start = time.perf_counter()
     for i in range(steps):
         step(i)
+    finish()
     return (time.perf_counter() - start) * 1e6 / steps
 
 
@@ -195,21 +231,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("twb")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda:0 where PyTorch has it, too")
     arguments = parser.parse_args()
+    on_gpu = arguments.device != "cpu"
     for make in (digits, images, resnet18):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             graph, model, x, y, batch, steps = make(folder)
-            (folder / "net.twb").write_text(json.dumps(graph))
+            if on_gpu:
+                steps = max(steps, 400)
+            (folder / "net.twb").write_text(json.dumps(put_on(graph, arguments.device)))
             subprocess.run([arguments.twb, "train", str(folder / "net.twb"), "--loss", "loss", "--optimizer", "sgd", "--lr",
                             "0.01", "--save-graph", str(folder / "learns.twb")], check=True)
-            for threads in (1, 2):
-                pairs = [(ours(arguments.twb, folder / "learns.twb", steps, threads),
-                          theirs(model, x, y, batch, steps, threads)) for _ in range(arguments.rounds)]
+            ways = (("f32 ", 2, ["--require-gpu"]), ("TF32", 2, ["--require-gpu", "--allow-tf32"])) if on_gpu else (
+                ("1 thread ", 1, []), ("2 threads", 2, []))
+            for way, threads, options in ways:
+                torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = "--allow-tf32" in options
+                pairs = [(ours(arguments.twb, folder / "learns.twb", steps, threads, options),
+                          theirs(model, x, y, batch, steps, threads, arguments.device)) for _ in range(arguments.rounds)]
                 a, b = (statistics.median(column) for column in zip(*pairs))
-                print(f"{make.__name__:8} {threads} thread{'s' if threads > 1 else ' '}: twb {a:9.1f} µs, "
-                      f"PyTorch {torch.__version__} {b:9.1f} µs a step; PyTorch / twb {b / a:.2f}")
-            if make is resnet18:
+                where = f"{arguments.device} {way}" if on_gpu else way
+                print(f"{make.__name__:8} {where}: twb {a:9.1f} µs, PyTorch {torch.__version__} {b:9.1f} µs a step; "
+                      f"PyTorch / twb {b / a:.2f}", flush=True)
+            if make is resnet18 and not on_gpu:
                 memory(arguments.twb, folder, 1)
 
 
