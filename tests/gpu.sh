@@ -268,7 +268,7 @@ if wants training; then
             --require-gpu
         cp "$work/said" "$out/training.txt"
         check "steps per second against PyTorch" 300 python3 "$here/tests/bench/bench_training.py" "$twb" --device cuda:0 \
-            --rounds 3
+            --rounds 2
         tee -a "$out/training.txt" <"$work/said"
     else
         skip "training" "no PyTorch with a GPU on this machine"
@@ -316,7 +316,7 @@ fi
 if wants networks; then
     if python3 -c 'import torch, torchvision; assert torch.cuda.is_available()' 2>/dev/null; then
         check "networks against PyTorch" 500 python3 "$here/tests/bench/bench_networks.py" "$twb" --device cuda:0 --rounds 2 \
-            --seconds 2
+            --seconds 1
         cp "$work/said" "$out/networks.txt"
         cat "$work/said"
     else

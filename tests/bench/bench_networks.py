@@ -222,7 +222,7 @@ def main():
 
         if not torch.cuda.is_available():
             sys.exit("bench_networks.py: PyTorch has no GPU here")
-    standard = STANDARD if arguments.device == "cpu" else ["mlp", "resnet18"]
+    standard = STANDARD if arguments.device == "cpu" else ["mlp", "resnet18", "vit", "blocks512", "efficientnet"]
     for name in arguments.names or standard:
         for batch in arguments.batch:
             if arguments.busy:
