@@ -10,6 +10,8 @@ from typing import Any, Dict, Optional
 
 import torch
 
+from .lock import LOCK
+
 FORMAT = "tensor-workbench-capture"
 VERSION = 1
 
@@ -37,19 +39,25 @@ class CaptureFile:
         if self._descriptor < 0 or os.getpid() != self._process:
             return
         data = (self._encode(record) + "\n").encode("ascii")
-        try:
-            written = os.write(self._descriptor, data)
-            while written < len(data):
-                data = data[written:]
+        with LOCK:
+            if self._descriptor < 0:
+                return  # another thread has closed it
+            try:
                 written = os.write(self._descriptor, data)
-        except OSError as error:
-            print(f"tensor_workbench: cannot write {self._path}: {error.strerror}. The capture ends here.", file=sys.stderr)
-            self.close()
+                while written < len(data):
+                    data = data[written:]
+                    written = os.write(self._descriptor, data)
+            except OSError as error:
+                self.close()
+                # Not to a stderr of the program's own, which may wait for a thread that waits for the lock.
+                print(f"tensor_workbench: cannot write {self._path}: {error.strerror}. The capture ends here.",
+                      file=sys.__stderr__)
 
     def close(self) -> None:
-        if self._descriptor >= 0 and os.getpid() == self._process:
-            os.close(self._descriptor)
-        self._descriptor = -1
+        with LOCK:
+            if self._descriptor >= 0 and os.getpid() == self._process:
+                os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def plain(value: Any) -> Any:

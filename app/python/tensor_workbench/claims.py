@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .lock import LOCK
 from .modes import no_dispatch
 
 CPU = "cpu"
@@ -75,25 +76,24 @@ class Claims:
         storage = storage_of(tensor)
         if storage is None:
             return None
+        return self._memories.get(storage._cdata) or self._add(storage, device)
+
+    def _add(self, storage: Any, device: str) -> Memory:
         key = storage._cdata
-        memory = self._memories.get(key)
-        if memory is None:
-            # The weak reference keeps the address from being used again, so a key never means another storage.
-            self.count += 1
-            memory = self._memories[key] = Memory(StorageWeakRef(storage), self.count, device)
-            if len(self._memories) > self._limit:
-                self._forget_the_dead()
+        with LOCK:
+            memory = self._memories.get(key)
+            if memory is None:  # else another thread has added it
+                # The weak reference keeps the address from being used again, so a key never means another storage.
+                self.count += 1
+                memory = self._memories[key] = Memory(StorageWeakRef(storage), self.count, device)
+                if len(self._memories) > self._limit:
+                    self._forget_the_dead()
         return memory
 
     def claim_storage(self, storage: Any, device: str) -> None:
         """Sets the device of a storage that no tensor needs to hold yet."""
         storage = getattr(storage, "_untyped_storage", None) or getattr(storage, "_storage", None) or storage
-        key = storage._cdata
-        memory = self._memories.get(key)
-        if memory is None:
-            self.count += 1
-            memory = self._memories[key] = Memory(StorageWeakRef(storage), self.count, device)
-        memory.device = device
+        self._add(storage, device).device = device
 
     def device_of_storage(self, storage: Any) -> str:
         storage = getattr(storage, "_untyped_storage", None) or getattr(storage, "_storage", None) or storage

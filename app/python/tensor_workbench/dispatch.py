@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from . import assumed, missing_kernels
 from .capture_file import plain
 from .claims import CPU, Claims, Memory
+from .lock import LOCK
 from .modes import no_functions
 from .recorder import TRACES_BACKWARD, Recorder, size_of
 from .rules import CPU_RESULTS, INDEXING, SYNCS, Operand, judge
@@ -144,22 +145,23 @@ class OpMode(TorchDispatchMode):
         if not recorder.recording:
             return out
         location = recorder.locations.here()
-        for _, memory in results:
-            if memory is not None and not memory.made_at:
-                memory.made_at = location
-                memory.pinned = memory.pinned or pinned
         tensors = [entry for entry in found if entry[1] is not None]
         written = [(t, m) for name, t, m in tensors if t is not None and name in op.written] if op.written else []
+        attributes = _attributes(op, args, kwargs)
         wrong = verdict.wrong
         root = 0
-        if wrong:
-            # Before the op, so that the operands are the values that it read.
-            root = recorder.mismatch(op.name, [(o, t, m) for o, (_, t, m) in zip(operands, tensors)], wrong,  # type: ignore[misc]
-                                     device, location, recorder.next_op)
-        number = recorder.op(op.name, op.overload, found, _attributes(op, args, kwargs), results, written, device,
-                             location, forward)
+        with LOCK:
+            for _, memory in results:
+                if memory is not None and not memory.made_at:
+                    memory.made_at = location
+                    memory.pinned = memory.pinned or pinned
+            if wrong:
+                # Before the op, so that the operands are the values that it read.
+                root = recorder.mismatch(op.name, [(o, t, m) for o, (_, t, m) in zip(operands, tensors)], wrong,  # type: ignore[misc]
+                                         device, location, recorder.next_op)
+            number = recorder.op(op.name, op.overload, found, attributes, results, written, device, location, forward)
+            self._pass_on_root(operands, tensors, results, device, root)
         recorder.remember_nodes(number, device)
-        self._pass_on_root(operands, tensors, results, device, root)
         self._note_waits(op, args, kwargs, operands, tensors, device, location, number)
         return out
 

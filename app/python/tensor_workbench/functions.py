@@ -3,6 +3,7 @@ tensors the device that they were asked for."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch
@@ -12,6 +13,7 @@ from .autocast import CudaAutocast
 from .claims import CPU, Memory
 from .dispatch import spell
 from .live import ORIGINALS
+from .lock import LOCK
 from .modes import no_functions
 from .moves import move
 from .recorder import Recorder, size_of
@@ -99,8 +101,7 @@ class FunctionMode(TorchFunctionMode):
         whole = _WHOLE.get(getattr(func, "__name__", ""))
         is_outermost = not thread.homes
         if is_outermost:
-            self.recorder.calls += 1
-            thread.call = self.recorder.calls
+            thread.call = self.recorder.new_call()
             thread.function = getattr(func, "__name__", "")
         thread.homes.append((*args, *kwargs.values()) if kwargs else args)
         try:
@@ -174,9 +175,6 @@ class FunctionMode(TorchFunctionMode):
         operands = [Operand(a, 0, m.device if m else CPU, t.dim()) for a, t, m in found]
         verdict = judge(name, operands)
         location = recorder.locations.here()
-        if verdict.wrong and recorder.recording:
-            recorder.mismatch(name, [(o, t, m) for o, (_, t, m) in zip(operands, found)], verdict.wrong, verdict.device, location,
-                              recorder.next_op)
         thread = recorder.thread
         thread.muted += 1
         try:
@@ -191,18 +189,34 @@ class FunctionMode(TorchFunctionMode):
                 memory.made_at = memory.made_at or location
             results.append((item, memory))
         if recorder.recording:
-            number = recorder.op(name, "", found, attributes, results, [], verdict.device, location)
+            with LOCK:
+                if verdict.wrong:
+                    recorder.mismatch(name, [(o, t, m) for o, (_, t, m) in zip(operands, found)], verdict.wrong, verdict.device,
+                                      location, recorder.next_op)
+                number = recorder.op(name, "", found, attributes, results, [], verdict.device, location)
             recorder.remember_nodes(number, verdict.device)
         return out
 
 
+class _OfThread(threading.local):
+    index = 0
+
+
 class CurrentGpu:
-    """The GPU of torch.cuda.current_device(), and the device of tensors that are made without device=."""
+    """The GPU of torch.cuda.current_device(), which is a thread's own, and the device of tensors that are made without device=."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.index = 0
         self.of_tensor_type = CPU  # set by torch.set_default_tensor_type
+        self._thread = _OfThread()
+
+    @property
+    def index(self) -> int:
+        return self._thread.index
+
+    @index.setter
+    def index(self, index: int) -> None:
+        self._thread.index = index
 
     @property
     def default(self) -> str:

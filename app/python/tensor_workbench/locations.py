@@ -14,6 +14,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
+from .lock import LOCK
+
 _SKIPPED = tuple(
     os.path.dirname(os.path.abspath(file)) + os.sep for file in (torch.__file__, __file__))
 _STANDARD = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
@@ -41,7 +43,7 @@ def _is_library(file: str) -> bool:
 
 
 class Locations:
-    """Numbers the stacks it is asked about, from 1. `announce` receives each new location once."""
+    """Numbers the stacks it is asked about, from 1. `announce` receives each new location once, under the lock."""
 
     def __init__(self, announce: Callable[[int, Location], None]) -> None:
         self._announce = announce
@@ -67,18 +69,23 @@ class Locations:
             key = (code, instruction, caller)
             number = self._ids.get(key)
             if number is None:
-                number = self._ids[key] = self._add(code, at.f_lineno, caller)
+                number = self._add(key, at.f_lineno)
             caller = number
         return caller
 
-    def _add(self, code: CodeType, line: int, caller: int) -> int:
+    def _add(self, key: Tuple[CodeType, int, int], line: int) -> int:
+        code, _, caller = key
         file = code.co_filename
         if not file.startswith("<"):
             file = os.path.abspath(file)
-        location = Location(file, line, code.co_name, caller, _is_library(file))
-        self.all.append(location)
-        number = len(self.all)
-        self._announce(number, location)
+        with LOCK:
+            number = self._ids.get(key)
+            if number is None:  # else another thread has added it
+                location = Location(file, line, code.co_name, caller, _is_library(file))
+                self.all.append(location)
+                number = len(self.all)
+                self._announce(number, location)
+                self._ids[key] = number
         return number
 
     def users_line(self, number: int) -> Optional[Location]:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from .lock import LOCK
 from .modes import no_functions
 from .patches import Patches
 from .recorder import Recorder
@@ -51,8 +52,8 @@ class ModulePaths:
     def _id(self, module: torch.nn.Module, parent: int) -> int:
         number = self._ids.get(module)
         if number is None:
-            with no_functions():
-                number = self._add_tree(module, parent)
+            with no_functions(), LOCK:
+                number = self._ids.get(module) or self._add_tree(module, parent)
         return number
 
     def _add_tree(self, module: torch.nn.Module, parent: int) -> int:

@@ -7,6 +7,8 @@ from typing import Any, Callable, List, Set, Tuple
 
 import torch
 
+from .lock import LOCK
+
 _ABSENT = object()
 
 
@@ -49,9 +51,10 @@ def replace_optimizer_steps(patches: Patches, replacement_of: Callable[[Callable
 
     @functools.wraps(initialize)
     def initialized(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-        for kind in reversed(type(optimizer).__mro__):
-            if issubclass(kind, base):
-                replace(kind)
+        with LOCK:
+            for kind in reversed(type(optimizer).__mro__):
+                if issubclass(kind, base):
+                    replace(kind)
         initialize(optimizer, *args, **kwargs)
 
     patches.set(base, "__init__", initialized)

@@ -16,6 +16,7 @@ from torch.utils import checkpoint
 
 from .claims import CPU
 from .functions import CurrentGpu, FunctionMode, read_values
+from .lock import LOCK
 from .modes import no_functions
 from .patches import Patches, replace_optimizer_steps
 from .recorder import Recorder
@@ -69,16 +70,24 @@ def _open_python_functions(patches: Patches) -> None:
                 patches.set(module, name, function)
     # The compiler of TorchScript knows the original functions only.
     script = torch.jit.script
+    closed = Patches()
+    scripting = 0  # threads
 
     @functools.wraps(script)
     def script_with_originals(*args: Any, **kwargs: Any) -> Any:
-        closed = Patches()
-        for owner, name, original in originals:
-            closed.set(owner, name, original)
+        nonlocal scripting
+        with LOCK:
+            scripting += 1
+            if scripting == 1:
+                for owner, name, original in originals:
+                    closed.set(owner, name, original)
         try:
             return script(*args, **kwargs)
         finally:
-            closed.undo()
+            with LOCK:
+                scripting -= 1
+                if not scripting:
+                    closed.undo()
 
     patches.set(torch.jit, "script", script_with_originals)
 
@@ -184,14 +193,15 @@ class _Optimizers:
     def _count(self, optimizer: Any) -> None:
         recorder = self._recorder
         counts = self._counts
-        counts[optimizer] = counts.get(optimizer, recorder.step) + 1
-        lowest = min(counts.values())
-        if counts[optimizer] - lowest >= self._IDLE:
-            for other in [o for o, count in counts.items() if count == lowest]:
-                del counts[other]
+        with LOCK:
+            counts[optimizer] = counts.get(optimizer, recorder.step) + 1
             lowest = min(counts.values())
-        if not recorder.steps_by_hand:
-            recorder.step = max(recorder.step, lowest)
+            if counts[optimizer] - lowest >= self._IDLE:
+                for other in [o for o, count in counts.items() if count == lowest]:
+                    del counts[other]
+                lowest = min(counts.values())
+            if not recorder.steps_by_hand:
+                recorder.step = max(recorder.step, lowest)
 
 
 def _follow_threads(patches: Patches, recorder: Recorder, in_modes: Callable[[], Any]) -> None:
@@ -209,8 +219,9 @@ def _follow_threads(patches: Patches, recorder: Recorder, in_modes: Callable[[],
                 run()
 
         thread.run = captured_run  # type: ignore[method-assign]
-        recorder.threads[:] = [other for other in recorder.threads if other.is_alive()] + [thread]
         start(thread)
+        with LOCK:
+            recorder.threads[:] = [other for other in recorder.threads if other.is_alive()] + [thread]
 
     patches.set(threading.Thread, "start", captured_start)
 

@@ -14,6 +14,7 @@ from . import live
 from .capture_file import FORMAT, VERSION, CaptureFile, dtype_name
 from .claims import CPU, Claims, Geometry, Memory, geometry
 from .locations import Location, Locations
+from .lock import LOCK
 from .results import Mismatch, Results, SyncLine, TransferLine
 from .rules import Operand
 
@@ -65,8 +66,7 @@ class Recorder:
         self._roots: Dict[Occurrence, Mismatch] = {}
         self._by_id: Dict[int, Mismatch] = {}
         self._forward_ops: Dict[int, Tuple[int, int, str]] = {}  # autograd sequence number -> op, module, device
-        self._lock = threading.RLock()
-        self.calls = 0
+        self._calls = 0
         self.threads: List[threading.Thread] = []  # that the script started
 
     # ---- header, ends, tables ----
@@ -82,16 +82,18 @@ class Recorder:
         self._file.write(header)
 
     def write_end(self, status: str, message: str = "") -> None:
-        """`status`: finished, failed, interrupted."""
-        results = self.results
-        results.steps = self.step
-        record: Dict[str, Any] = {
-            "kind": "end", "status": status, "ops": results.ops, "steps": self.step,
-            "mismatches": len(results.mismatches), "transfers": sum(t.count for t in results.transfers.values()),
-            "syncs": sum(results.syncs.values())}
-        if message:
-            record["message"] = message
-        self._file.write(record)
+        """Writes the last line and closes the file. `status`: finished, failed, interrupted."""
+        with LOCK:
+            results = self.results
+            results.steps = self.step
+            record: Dict[str, Any] = {
+                "kind": "end", "status": status, "ops": results.ops, "steps": self.step,
+                "mismatches": len(results.mismatches), "transfers": sum(t.count for t in results.transfers.values()),
+                "syncs": sum(results.syncs.values())}
+            if message:
+                record["message"] = message
+            self._file.write(record)
+            self._file.close()
 
     def _write_location(self, number: int, location: Location) -> None:
         record: Dict[str, Any] = {
@@ -108,33 +110,44 @@ class Recorder:
 
     def add_module(self, path: str, kind: str, parent: int) -> int:
         """Announces an nn.Module by its path and class. Returns its id, from 1."""
-        number = len(self.module_paths)
-        self.module_paths.append(path)
-        record: Dict[str, Any] = {"kind": "module", "id": number, "path": path, "class": kind}
-        if parent:
-            record["parent"] = parent
-        self._file.write(record)
-        return number
+        with LOCK:
+            number = len(self.module_paths)
+            self.module_paths.append(path)
+            record: Dict[str, Any] = {"kind": "module", "id": number, "path": path, "class": kind}
+            if parent:
+                record["parent"] = parent
+            self._file.write(record)
+            return number
 
     def add_parameter(self, tensor: torch.Tensor, module: int, name: str, is_buffer: bool) -> None:
         """Announces a parameter or a buffer by its name within its module."""
         memory = self.claims.memory(tensor)
-        if memory is None or memory.id in self._parameters:
+        if memory is None:
             return
-        self._parameters[memory.id] = (module, name)
-        self._file.write({
-            "kind": "parameter", "tensor": self.tensor_id(tensor, memory), "storage": memory.id, "module": module, "name": name,
-            "buffer": is_buffer, "requires_grad": bool(tensor.requires_grad)})
+        with LOCK:
+            if memory.id in self._parameters:
+                return
+            self._parameters[memory.id] = (module, name)
+            self._file.write({
+                "kind": "parameter", "tensor": self.tensor_id(tensor, memory), "storage": memory.id, "module": module,
+                "name": name, "buffer": is_buffer, "requires_grad": bool(tensor.requires_grad)})
 
     def note(self, code: str, sentence: str) -> None:
         """Says once what this capture assumes or leaves out."""
-        if code not in self.results.notes:
-            self.results.notes[code] = sentence
-            self._file.write({"kind": "note", "code": code, "text": sentence, "location": self.locations.here()})
+        with LOCK:
+            if code not in self.results.notes:
+                self.results.notes[code] = sentence
+                self._file.write({"kind": "note", "code": code, "text": sentence, "location": self.locations.here()})
+
+    def new_call(self) -> int:
+        """The number of another outermost torch function call."""
+        with LOCK:
+            self._calls += 1
+            return self._calls
 
     @property
     def next_op(self) -> int:
-        """The id that the next recorded op gets."""
+        """The id that the next recorded op gets. Ask, and record the op, under the lock."""
         return self._ops + 1
 
     @property
@@ -168,31 +181,32 @@ class Recorder:
 
     def tensor_id(self, tensor: torch.Tensor, memory: Optional[Memory]) -> int:
         """The id of the tensor's value. A value that no recorded op made is announced with a line of its own."""
-        if memory is None:
+        with LOCK:
+            if memory is None:
+                self._tensors += 1
+                self._file.write({"kind": "tensor", **self._tensor_record(self._tensors, tensor, None, CPU)})
+                return self._tensors
+            key = geometry(tensor)
+            number = memory.values.get(key)
+            if number is not None:
+                return number
             self._tensors += 1
-            self._file.write({"kind": "tensor", **self._tensor_record(self._tensors, tensor, None, CPU)})
-            return self._tensors
-        key = geometry(tensor)
-        number = memory.values.get(key)
-        if number is not None:
+            number = self._tensors
+            record = {"kind": "tensor", **self._tensor_record(number, tensor, memory, memory.device)}
+            if memory.pinned:
+                record["pinned"] = True
+            if memory.latest:
+                record["after"] = memory.latest
+            before = memory.outdated.get(key)
+            if before is not None:
+                record["before"] = before
+            if memory.made_at:
+                record["location"] = memory.made_at
+            memory.values[key] = number
+            if not memory.latest:
+                memory.latest = number
+            self._file.write(record)
             return number
-        self._tensors += 1
-        number = self._tensors
-        record = {"kind": "tensor", **self._tensor_record(number, tensor, memory, memory.device)}
-        if memory.pinned:
-            record["pinned"] = True
-        if memory.latest:
-            record["after"] = memory.latest
-        before = memory.outdated.get(key)
-        if before is not None:
-            record["before"] = before
-        if memory.made_at:
-            record["location"] = memory.made_at
-        memory.values[key] = number
-        if not memory.latest:
-            memory.latest = number
-        self._file.write(record)
-        return number
 
     def _new_value(self, tensor: torch.Tensor, memory: Optional[Memory], key: Geometry, device: str,
                    overwritten: int) -> Dict[str, Any]:
@@ -217,7 +231,7 @@ class Recorder:
            written: Sequence[Tuple[torch.Tensor, Optional[Memory]]], device: str, location: int,
            forward: int = 0) -> int:
         """Records an op after it ran. Returns its id; 0 if nothing was recorded."""
-        with self._lock:
+        with LOCK:
             inputs: List[Dict[str, Any]] = []
             for argument, tensor, memory in operands:
                 inputs.append({"arg": argument, "id": 0 if tensor is None else self.tensor_id(tensor, memory)})
@@ -288,9 +302,9 @@ class Recorder:
         thread = self.thread
         if not self.recording:
             return
-        if live.listener is not None:
-            live.listener.claimed_transfer(size, source, destination, cause, pinned, non_blocking,
-                                           self.locations.users_line(location))
+        listener = live.listener
+        if listener is not None:
+            listener.claimed_transfer(size, source, destination, cause, pinned, non_blocking, self.locations.users_line(location))
         blocking = CPU in (source, destination) and not (non_blocking and (pinned or destination == CPU))
         record: Dict[str, Any] = {
             "kind": "transfer", "from": source, "to": destination, "bytes": size, "cause": cause, "pinned": pinned,
@@ -300,7 +314,7 @@ class Recorder:
         if tensor:
             record["tensor"] = tensor
         self._place(record, location)
-        with self._lock:
+        with LOCK:
             self._file.write(record)
             self.results.add_transfer(TransferLine(
                 self.locations.text(location), source, destination, cause, thread.phase, pinned, non_blocking, blocking), size)
@@ -309,21 +323,22 @@ class Recorder:
         """The CPU waits for a device."""
         if not self.recording:
             return
-        if live.listener is not None:
-            live.listener.claimed_sync(cause, self.locations.users_line(location))
+        listener = live.listener
+        if listener is not None:
+            listener.claimed_sync(cause, self.locations.users_line(location))
         record: Dict[str, Any] = {"kind": "sync", "cause": cause}
         if op:
             record["op"] = op
         self._place(record, location)
-        with self._lock:
+        with LOCK:
             self._file.write(record)
             self.results.add_sync(SyncLine(self.locations.text(location), cause, self.thread.phase))
 
     def mismatch(self, name: str, operands: Sequence[Tuple[Operand, torch.Tensor, Optional[Memory]]], wrong: Sequence[int],
                  expected: str, location: int, op: int, message: str = "") -> int:
         """An op whose operands are on more than one device. Returns the id of its root."""
-        culprits = self._culprits(operands, wrong)
-        with self._lock:
+        with LOCK:
+            culprits = self._culprits(operands, wrong)
             self._mismatches += 1
             number = self._mismatches
             key: Occurrence = (location, name, tuple((o.argument, o.device) for o, _, _ in operands))

@@ -14,6 +14,7 @@ from . import claimed_cuda, program
 from .capture_file import CaptureFile
 from .dispatch import OpMode
 from .functions import CurrentGpu, FunctionMode
+from .lock import LOCK
 from .modes import no_functions
 from .module_paths import ModulePaths
 from .patches import Patches
@@ -65,13 +66,15 @@ class Capture:
 
     def summary(self) -> str:
         """The findings as text."""
-        return summary(self.results)
+        with LOCK:
+            return summary(self.results)
 
     def step(self) -> None:
         """Ends a step. Without calls of this, a step ends when each optimizer has stepped."""
         if self._recorder is not None:
-            self._recorder.steps_by_hand = True
-            self._recorder.step += 1
+            with LOCK:
+                self._recorder.steps_by_hand = True
+                self._recorder.step += 1
 
     def end_as(self, status: str, message: str = "") -> None:
         """How the script ended: "finished", "failed" or "interrupted", with a sentence."""
@@ -80,8 +83,11 @@ class Capture:
     def join_threads(self) -> None:
         """Waits for the threads that were started in the block, as Python does at the end of a program; not for daemons."""
         threads = self._recorder.threads if self._recorder is not None else []
-        while threads:
-            thread = threads.pop()
+        while True:
+            with LOCK:
+                if not threads:
+                    return
+                thread = threads.pop()
             # An executor's threads wait for work until the interpreter ends.
             is_executors = getattr(getattr(thread, "_target", None), "__module__", "") == "concurrent.futures.thread"
             if not thread.daemon and not is_executors:
@@ -90,17 +96,17 @@ class Capture:
     # ---- context ----
 
     def __enter__(self) -> "Capture":
-        if Capture._open is not None:
-            raise RuntimeError("Another capture is open in this process. End it first.")
-        self._file = CaptureFile(self.path)
-        recorder = self._recorder = Recorder(self._file, *self._steps)
-        recorder.write_header(self._gpus, self._fake, self._script, self._arguments)
-        gpus = CurrentGpu(self._gpus)
-        functions = FunctionMode(recorder, gpus, self._fake)
-        self._patches = Patches()
-        self._context = contextlib.ExitStack()
-        Capture._open = self
+        with LOCK:
+            if Capture._open is not None:
+                raise RuntimeError("Another capture is open in this process. End it first.")
+            recorder = self._recorder = Recorder(CaptureFile(self.path), *self._steps)
+            self._patches = Patches()
+            self._context = contextlib.ExitStack()
+            Capture._open = self
         try:
+            recorder.write_header(self._gpus, self._fake, self._script, self._arguments)
+            gpus = CurrentGpu(self._gpus)
+            functions = FunctionMode(recorder, gpus, self._fake)
             fake_mode: Any = None
             if self._fake:
                 fake_mode = _fake_mode(self._patches, recorder)
@@ -136,7 +142,6 @@ class Capture:
         Capture._open = None
         assert self._recorder is not None
         self._recorder.write_end(*self._status)
-        self._file.close()
 
 
 def _mute_forked_child() -> None:

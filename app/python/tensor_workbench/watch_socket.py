@@ -16,6 +16,8 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional
 
+from .lock import LOCK
+
 MOST_WAITING = 20_000  # events; more are counted as lost
 PERIOD = 0.03          # seconds between two sends
 PATIENCE = 2.0         # seconds for a window that does not read
@@ -69,10 +71,11 @@ class WatchSocket:
 
     def send(self, line: Line) -> None:
         """Queues an event. Counts it as lost if the window does not keep up."""
-        if len(self._waiting) < MOST_WAITING:
-            self._waiting.append(line)
-        else:
-            self._lost += 1
+        with LOCK:
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append(line)
+            else:
+                self._lost += 1
 
     def close(self, end: Optional[Line] = None) -> None:
         """Sends what is waiting and `end`, then closes the socket. A forked child only lets go of it."""
@@ -140,8 +143,9 @@ class WatchSocket:
                 settled += 1
             lines, unsettled = unsettled[:settled], unsettled[settled:]
             is_last = is_last or bool(last_moment) and not unsettled
-            if self._lost:
+            with LOCK:
                 lost, self._lost = self._lost, 0
+            if lost:
                 lines.append({"kind": "lost", "events": lost})
             if lines:
                 window.sendall(_text(lines))

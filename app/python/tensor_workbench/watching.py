@@ -22,6 +22,7 @@ import torch
 from .locations import _is_left_out, _is_library
 from . import live
 from .live import ORIGINALS, Listener
+from .lock import LOCK
 from .patches import Patches, replace_optimizer_steps
 from .watch_socket import Line, WatchSocket
 
@@ -66,10 +67,11 @@ class Watch(Listener):
 
     def close(self) -> None:
         """Ends the watch and takes all replacements back."""
-        if Watch._open is not self:
-            return
-        Watch._open = None
-        self._take_back()
+        with LOCK:
+            if Watch._open is not self:
+                return
+            Watch._open = None
+            self._take_back()
         self._socket.close({"kind": "end", "step": self._step, "at": self._at()})
 
     def _take_back(self) -> None:
@@ -94,23 +96,26 @@ class Watch(Listener):
             "format": FORMAT, "version": VERSION, "pid": os.getpid(), "torch": torch.__version__,
             "script": os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else "",
             "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if _has_gpu() else [],
-            "step": self._step, "at": self._at(),
         }
-        return [header, *list(self._sites.values())]
+        with LOCK:
+            header.update(step=self._step, at=self._at())
+            return [header, *self._sites.values()]
 
     def _end_step(self) -> None:
-        now = _now()
-        if self._socket.listening:
-            self._socket.send({"kind": "step", "step": self._step, "ns": now - self._step_begin, "at": now - self._begin})
-        self._step += 1
-        self._step_begin = now
+        with LOCK:
+            now = _now()
+            if self._socket.listening:
+                self._socket.send({"kind": "step", "step": self._step, "ns": now - self._step_begin, "at": now - self._begin})
+            self._step += 1
+            self._step_begin = now
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
         if self._steps_by_hand:
             return
-        count = self._counts[optimizer] = self._counts.get(optimizer, 0) + 1
-        if count > max((c for o, c in self._counts.items() if o is not optimizer), default=0):
-            self._end_step()
+        with LOCK:
+            count = self._counts[optimizer] = self._counts.get(optimizer, 0) + 1
+            if count > max((c for o, c in self._counts.items() if o is not optimizer), default=0):
+                self._end_step()
 
     def _users_frame(self) -> Optional[FrameType]:
         """The innermost frame of the user's code; of a library's if there is none."""
@@ -136,19 +141,20 @@ class Watch(Listener):
               non_blocking: bool = False, claimed: bool = False) -> int:
         """The number of a line that copies from `source` to `target`, or that waits for `source`."""
         key = place, cause, source, target, pinned, non_blocking, claimed
-        site = self._sites.get(key)
-        if site is None:
-            site = {"kind": "site", "id": len(self._sites) + 1, "cause": cause, "from": source}
-            if target:
-                site.update(to=target, pinned=pinned, non_blocking=non_blocking)
-            if claimed:
-                site["claimed"] = True
-            if place is not None:
-                file, line, function = place
-                site.update(file=file if file.startswith("<") else os.path.abspath(file), line=line, function=function)
-            self._sites[key] = site
-            self._socket.send(site)
-        return int(site["id"])
+        with LOCK:
+            site = self._sites.get(key)
+            if site is None:
+                site = {"kind": "site", "id": len(self._sites) + 1, "cause": cause, "from": source}
+                if target:
+                    site.update(to=target, pinned=pinned, non_blocking=non_blocking)
+                if claimed:
+                    site["claimed"] = True
+                if place is not None:
+                    file, line, function = place
+                    site.update(file=file if file.startswith("<") else os.path.abspath(file), line=line, function=function)
+                self._sites[key] = site
+                self._socket.send(site)
+            return int(site["id"])
 
     def claimed_transfer(self, size: int, source: str, target: str, cause: str, pinned: bool, non_blocking: bool,
                          location: Any) -> None:
@@ -397,14 +403,16 @@ def watch() -> Watch:
 
     Raises OSError if the socket cannot be created, PermissionError if its folder is open to other users.
     """
-    if Watch._open is None:
-        Watch._open = Watch()
-    return Watch._open
+    with LOCK:
+        if Watch._open is None:
+            Watch._open = Watch()
+        return Watch._open
 
 
 def _close_at_exit() -> None:
-    if Watch._open is not None:
-        Watch._open.close()
+    watch = Watch._open
+    if watch is not None:
+        watch.close()
 
 
 def _leave_to_parent() -> None:
