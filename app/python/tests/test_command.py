@@ -114,16 +114,14 @@ def test_a_child_process_ends_as_its_program_says(run_capture):
 
         def work(queue):
             queue.put(torch.ones(2).sum().item())
-            if queue.get() == "wait":
-                time.sleep(600)
+            time.sleep(3600)
 
         if __name__ == "__main__":
             context = multiprocessing.get_context("fork")
-            there = context.SimpleQueue()
-            process = context.Process(target=work, args=(there,))
+            queue = context.SimpleQueue()
+            process = context.Process(target=work, args=(queue,))
             process.start()
-            print(there.get())
-            there.put("wait")
+            print(queue.get())
             process.terminate()
             process.join()
             print(process.exitcode == -signal.SIGTERM)

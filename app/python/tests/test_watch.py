@@ -16,6 +16,7 @@ import tensor_workbench
 from tensor_workbench import watch_socket, watching
 
 HERE = os.path.dirname(__file__)
+PATIENCE = 300  # seconds; only what hangs takes as long
 SCHEMA = os.path.join(HERE, "..", "..", "..", "resources", "schema", "watch.schema.json")
 
 
@@ -24,7 +25,7 @@ class Window:
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(30)
+        self.socket.settimeout(PATIENCE)
         self.socket.connect(path)
         self.file = self.socket.makefile("r", encoding="ascii")
         self.header = json.loads(self.file.readline())
@@ -47,7 +48,7 @@ def watch(tmp_path, monkeypatch):
 
 
 def wait_until(condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "the condition did not come true"
         time.sleep(0.005)
@@ -244,7 +245,7 @@ def start(tmp_path, how):
 def test_the_end_of_the_program_is_told(how, tmp_path):
     process, path = start(tmp_path, how)
     window = Window(path)
-    process.communicate("\n", timeout=60)
+    process.communicate("\n", timeout=PATIENCE)
     assert window.rest()[-1]["kind"] == "end"
     assert not os.path.exists(path)
     assert process.returncode == (1 if how == "raise" else 0)
@@ -254,7 +255,7 @@ def test_a_killed_program_closes_the_connection(tmp_path):
     process, path = start(tmp_path, "end")
     window = Window(path)
     process.send_signal(signal.SIGKILL)
-    process.wait(60)
+    process.wait(PATIENCE)
     assert not any(line["kind"] == "end" for line in window.rest())
 
 
