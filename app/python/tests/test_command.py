@@ -56,8 +56,10 @@ def started(tmp_path, source):
     script = tmp_path / "script.py"
     script.write_text(source)
     out = tmp_path / "run.twbcap"
+    # A shell starts what runs in the background with SIGINT ignored, which its children inherit.
     process = subprocess.Popen([sys.executable, "-m", "tensor_workbench", "capture", "-o", str(out), str(script)], env=ENVIRONMENT,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert process.stdout.readline() == "ready\n"
     return process, out
 
@@ -76,7 +78,7 @@ while True:
 def test_an_interrupt_keeps_what_was_captured(interrupt, tmp_path):
     process, out = started(tmp_path, ENDLESS)
     process.send_signal(interrupt)
-    process.communicate()
+    process.communicate(timeout=300)
     records = [json.loads(line) for line in out.read_text().splitlines()]
     assert process.returncode == 130
     assert records[-1]["status"] == "interrupted" and records[-1]["ops"] == 200
@@ -85,7 +87,7 @@ def test_an_interrupt_keeps_what_was_captured(interrupt, tmp_path):
 def test_a_killed_script_leaves_all_lines_up_to_there(tmp_path):
     process, out = started(tmp_path, ENDLESS)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=300)
     records = [json.loads(line) for line in out.read_text().splitlines()]
     assert sum(record.get("kind") == "op" for record in records) == 200
     assert records[-1]["kind"] == "op"
