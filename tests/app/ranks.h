@@ -101,7 +101,7 @@ public:
         return m_process.state() != QProcess::NotRunning;
     }
     /// The process of a rank, once it runs.
-    pid_t process(int rank, int timeoutMs = 30000) {
+    pid_t process(int rank, int timeoutMs = 120000) {
         QElapsedTimer timer;
         for (timer.start(); timer.elapsed() < timeoutMs; QTest::qWait(20))
             if (const auto pid = processOf(m_folder, rank)) return *pid;

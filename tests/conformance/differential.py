@@ -146,7 +146,7 @@ class Refused(Exception):
 
 
 def twb(program, *arguments):
-    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise Refused(f"{arguments[0]} ended with {done.returncode}: {' / '.join(lines[:4])}")

@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <functional>
+#include <latch>
 #include <sstream>
 #include <thread>
 
@@ -72,12 +73,18 @@ QByteArray traceWith(const std::function<void(json&)>& change) {
 /// The report of two ranks. Rank 1 is late for its start-up and, if `isLate`, for the call of the plan.
 RankReport reportOfRanks(bool isLate, bool isModelled) {
     constexpr auto late = std::chrono::milliseconds(2000);
+    std::latch first(1), second(1); // rank 0 is about to call
     RankReport out;
     const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
         const auto plan = planWithCall();
         plan->virtualClock = isModelled && world->rank() == 1;
         for (const std::string& label : {std::string("start-up"), plan->steps[1].label}) {
-            if (world->rank() == 1 && (isLate || label == "start-up")) std::this_thread::sleep_for(late);
+            std::latch& isCalling = label == "start-up" ? first : second;
+            if (world->rank() == 0) isCalling.count_down();
+            if (world->rank() == 1 && (isLate || label == "start-up")) {
+                isCalling.wait();
+                std::this_thread::sleep_for(late);
+            }
             Collective call;
             call.label = label;
             world->run(call);

@@ -39,7 +39,7 @@ public:
     /// The n-th stop, from 0.
     RunStop waitFor(std::size_t n) {
         std::unique_lock lock(m_mutex);
-        if (!m_changed.wait_for(lock, std::chrono::seconds(20), [&] { return stops.size() > n; }))
+        if (!m_changed.wait_for(lock, std::chrono::seconds(120), [&] { return stops.size() > n; }))
             qFatal("the run did not stop");
         return stops[n];
     }

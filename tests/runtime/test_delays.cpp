@@ -67,7 +67,8 @@ private:
         if (step != m_slow || m_slowRuns++ > 0) return;
         // If the plan enforces the order by other means, this waits for the timeout; otherwise it returns at
         // once.
-        m_isOvertaken = m_ran.wait_for(lock, std::chrono::seconds(5), [&] { return m_quickRuns >= m_times; });
+        m_isOvertaken =
+            m_ran.wait_for(lock, std::chrono::seconds(60), [&] { return m_quickRuns >= m_times; });
     }
     void after(std::uint32_t step) {
         const std::lock_guard lock(m_mutex);

@@ -23,7 +23,7 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
-def wait_for(what, look, seconds=30):
+def wait_for(what, look, seconds=300):
     """The first value of look() that is not None or False."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -137,7 +137,7 @@ def main():
                            "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1", "TWB_CUDA_PLUGIN": "none"}
             session = f"'{launcher}' --launch-immediately & exec '{sys.executable}' -B '{__file__}' '{program}' inside"
             sys.exit(subprocess.run(["dbus-run-session", "--", "sh", "-c", session], env=environment,
-                                    timeout=280).returncode)
+                                    timeout=1500).returncode)
         finally:
             display.kill()
             display.wait()

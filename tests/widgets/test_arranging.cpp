@@ -240,8 +240,7 @@ private Q_SLOTS:
         QCOMPARE(field->placeholderText(), QStringLiteral("Go to a node"));
         QTest::keyClicks(field, QStringLiteral("re")); // no action matches this name
         QTest::keyClick(field, Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return hand.document.selection().nodes == std::set<NodeId>{g.relu}; },
-                                2000));
+        QTRY_VERIFY(hand.document.selection().nodes == std::set<NodeId>{g.relu});
         QCOMPARE(field->placeholderText(), QStringLiteral("Search actions and nodes"));
     }
 

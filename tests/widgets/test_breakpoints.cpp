@@ -41,7 +41,7 @@ struct Line {
 };
 
 bool waitForStop(WindowHand& hand) {
-    return QTest::qWaitFor([&] { return hand.window->runs().isStopped(); }, 20'000);
+    return QTest::qWaitFor([&] { return hand.window->runs().isStopped(); }, 60'000);
 }
 
 QString status(WindowHand& hand) { return find<QLabel>(*hand.window, "status")->text(); }

@@ -217,7 +217,7 @@ private Q_SLOTS:
         QVERIFY(list->isVisible());
         QTest::keyClick(list, Qt::Key_Return);
         QVERIFY(!list->isVisible());
-        QVERIFY(QTest::qWaitFor([&] { return hand.document.selection().nodes == std::set{g.relu}; }));
+        QTRY_VERIFY(hand.document.selection().nodes == std::set{g.relu});
         QVERIFY(hand.canvas.hasFocus());
         QVERIFY(field->text().isEmpty());
     }
@@ -238,7 +238,7 @@ private Q_SLOTS:
         QTest::keyClick(list, Qt::Key_Down);
         QTest::keyClick(list, Qt::Key_Down);
         QTest::keyClick(list, Qt::Key_Return);
-        QVERIFY(QTest::qWaitFor([&] { return hand.document.selection().nodes == std::set{second}; }));
+        QTRY_VERIFY(hand.document.selection().nodes == std::set{second});
     }
 
     void f6GoesAroundThePanesThatAreShown() {

@@ -281,7 +281,7 @@ private Q_SLOTS:
             window->bottom().showPage(page);
             QTest::qWait(50);
             QStringList clipped; // until the layout has followed
-            (void)QTest::qWaitFor([&] { return (clipped = faultsOn(page)).isEmpty(); }, 3000);
+            (void)QTest::qWaitFor([&] { return (clipped = faultsOn(page)).isEmpty(); }, 60'000);
             faults += clipped;
         }
         faults.removeDuplicates();

@@ -128,7 +128,7 @@ private Q_SLOTS:
         answer.reset();
         whileAFileIsChosen([&] {
             window->runs().runContinuously();
-            QVERIFY(QTest::qWaitFor([&] { return window->runs().done() > 0; }));
+            QTRY_VERIFY(window->runs().done() > 0);
             answer = std::make_unique<FileAnswer>(QStringLiteral("JSON"),
                                                   folder.filePath(QStringLiteral("none.json")));
         });

@@ -121,7 +121,7 @@ void TestMainRuns::continuousRunStops() {
     QSignalSpy frames(&window->runs(), &RunController::frame);
     QTest::mouseClick(find<QPushButton>(*window, "runContinuously"), Qt::LeftButton);
     QVERIFY(window->runs().isContinuous());
-    QVERIFY(QTest::qWaitFor([&] { return window->runs().done() >= 2; }, 30'000));
+    QTRY_VERIFY(window->runs().done() >= 2);
     QVERIFY(window->runs().isRunning());
     QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
     QVERIFY(waitForRun(*window));
@@ -191,7 +191,7 @@ void TestMainRuns::openingAnotherFileEndsTheRun() {
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));
     window->runContinuously();
-    QVERIFY(QTest::qWaitFor([&] { return window->runs().done() >= 1; }, 30'000));
+    QTRY_VERIFY(window->runs().done() >= 1);
     window->load(sourcePath(kMismatch));
     QVERIFY(!window->runs().isRunning());
     QVERIFY(!window->runs().figures());
@@ -209,7 +209,7 @@ void TestMainRuns::openingAFileAsksAboutTheRun() {
     const auto window = makeWindow();
     window->load(sourcePath(kDigits));
     window->runContinuously();
-    QVERIFY(QTest::qWaitFor([&] { return window->runs().done() >= 1; }, 30'000));
+    QTRY_VERIFY(window->runs().done() >= 1);
     BoxAnswer cancel(QMessageBox::Cancel);
     QVERIFY(!window->openFile(sourcePath(kMismatch)));
     QVERIFY(cancel.answered());

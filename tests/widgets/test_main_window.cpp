@@ -302,10 +302,7 @@ void TestMainWindow::deviceChoiceChangesWhatStandsBehind() {
         if (a->text().contains(QLatin1String("T4"))) t4 = a;
     QVERIFY(t4);
     t4->trigger();
-    QVERIFY(find<QPushButton>(*window, "device.cuda:0")->text().contains(QLatin1String("T4")) ||
-            QTest::qWaitFor([&] {
-                return find<QPushButton>(*window, "device.cuda:0")->text().contains(QLatin1String("T4"));
-            }));
+    QTRY_VERIFY(find<QPushButton>(*window, "device.cuda:0")->text().contains(QLatin1String("T4")));
     QVERIFY(window->runs().state().edges.begin()->second.ns > before); // the T4 has a slower link
 }
 
@@ -323,7 +320,7 @@ void TestMainWindow::quickFindSelectsANode() {
     QTest::keyClicks(field, QStringLiteral("fc2.wei"));
     QTest::keyClick(field, Qt::Key_Return);
     const NodeId wanted = window->document().graph().findByName("fc2.weight")->id;
-    QVERIFY(QTest::qWaitFor([&] { return window->document().selection().nodes.contains(wanted); }, 2000));
+    QTRY_VERIFY(window->document().selection().nodes.contains(wanted));
     QVERIFY(field->text().isEmpty());
     // Undo and redo are among the actions.
     action(*window, QStringLiteral("Duplicate"))->trigger();

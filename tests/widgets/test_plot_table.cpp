@@ -186,7 +186,7 @@ private:
     void run() {
         if (m_window->runs().figures()) return;
         m_window->run();
-        QVERIFY(QTest::qWaitFor([&] { return m_window->runs().result().has_value(); }, 30'000));
+        QTRY_VERIFY(m_window->runs().result().has_value());
         QVERIFY(m_window->runs().figures());
     }
     static QTableView* openTable() {

@@ -209,7 +209,7 @@ private Q_SLOTS:
         QVERIFY(!window->document().analysis().hasErrors());
         QVERIFY(isInPalette(*window));
         window->run();
-        QVERIFY(QTest::qWaitFor([&] { return window->runs().result().has_value(); }, 30'000));
+        QTRY_VERIFY(window->runs().result().has_value());
         QCOMPARE(window->runs().result()->status, RunStatus::finished);
         ButtonAnswer again(QStringLiteral("Do not use"));
         QVERIFY(window->openFile(path));

@@ -55,7 +55,7 @@ Node makeNode(LaneId lane, std::string op, std::string name, Attributes attribut
 
 bool runToEnd(RunController& runs, std::int64_t iterations) {
     runs.run(iterations);
-    return runs.isRunning() && QTest::qWaitFor([&] { return !runs.isRunning(); }, 30'000);
+    return runs.isRunning() && QTest::qWaitFor([&] { return !runs.isRunning(); }, 300'000);
 }
 
 } // namespace
@@ -200,7 +200,7 @@ void TestRunController::closedDocumentLeavesNoMemoryFigures() {
         QVERIFY(runToEnd(runs, iterations));
         QVERIFY(used() > before);
         document.clear();
-        QVERIFY(QTest::qWaitFor([&] { return used() == before; }));
+        QTRY_COMPARE(used(), before);
         document.open(sourcePath("resources/examples/digits.twb"));
     }
 }
@@ -213,7 +213,7 @@ void TestRunController::aRunThatCannotStartIsRefused() {
     QSignalSpy refused(&runs, &RunController::refused);
     QSignalSpy finished(&runs, &RunController::finished);
     runs.run(0); // invalid, so the executor throws
-    QVERIFY(QTest::qWaitFor([&] { return !runs.isRunning(); }));
+    QTRY_VERIFY(!runs.isRunning());
     QCOMPARE(refused.count(), 1);
     QCOMPARE(finished.count(), 1);
     QVERIFY(refused.front().front().toString().contains(QLatin1String("could not start")));
@@ -248,7 +248,7 @@ void TestRunController::nextRunStartsAfterACancelledOne() {
         document.setGraph(heavyGraph(768, 6), {}, QString());
         QSignalSpy started(&runs, &RunController::started);
         runs.run(1000);
-        QVERIFY(QTest::qWaitFor([&] { return started.count() == 1; }));
+        QTRY_COMPARE(started.count(), 1);
         document.setGraph(heavyGraph(8, 2), {}, QString());
         QVERIFY(!runs.isRunning());
         QVERIFY(!runs.figures());
@@ -360,9 +360,9 @@ void TestRunController::theGradientIsOfTheLastIteration() {
     QVERIFY(!runs.iterationComputedAgain(gradient));
     // The user stops a run in the middle of an iteration, so the values before it are not known.
     runs.runContinuously();
-    QVERIFY(QTest::qWaitFor([&] { return runs.done() > 10; }, 30'000));
+    QTRY_VERIFY(runs.done() > 10);
     runs.stop();
-    QVERIFY(QTest::qWaitFor([&] { return !runs.isRunning(); }, 30'000));
+    QTRY_VERIFY(!runs.isRunning());
     QCOMPARE(valuesOf(runs.tensor(gradient).value()), thrice(2));
     QCOMPARE(runs.iterationComputedAgain(gradient), std::optional<std::int64_t>(1));
 }

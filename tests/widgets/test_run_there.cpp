@@ -175,7 +175,7 @@ private Q_SLOTS:
         start(*window, 2500);
         QVERIFY(runs.isRunning() && runs.isFollowing());
         QVERIFY(!action(*window, QStringLiteral("Run on another machine…"))->isEnabled());
-        QTRY_VERIFY_WITH_TIMEOUT(runs.done() > 0, 30'000);
+        QTRY_VERIFY(runs.done() > 0);
         QVERIFY2(runs.isRunning() && runs.done() < 2500, "the figures came only at the end");
         QVERIFY2(status(*window).contains(QStringLiteral(" on there: ")), qPrintable(status(*window)));
         QVERIFY(waitForRun(*window));
@@ -261,7 +261,7 @@ private Q_SLOTS:
         if (!use(real)) QSKIP("no sshd that can be started here");
         const auto window = windowWith(longGraph());
         start(*window, 1'000'000);
-        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        QTRY_VERIFY(window->runs().done() > 0);
         QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
         QVERIFY(waitForRun(*window));
         QCOMPARE(window->runs().result()->status, RunStatus::cancelled);
@@ -278,7 +278,7 @@ private Q_SLOTS:
         QVERIFY(window->runs().isRunning());
         QVERIFY2(status(*window).startsWith(QStringLiteral("Copying ")), qPrintable(status(*window)));
         QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
-        QVERIFY(QTest::qWaitFor([&] { return !window->runs().isRunning(); }, 5000));
+        QTRY_VERIFY(!window->runs().isRunning());
         QVERIFY2(log->contains(QStringLiteral("Run 1 cancelled before it started")),
                  qPrintable(log->join(QLatin1Char('\n'))));
     }
@@ -289,10 +289,10 @@ private Q_SLOTS:
         if (!use(real)) QSKIP("no sshd that can be started here");
         const auto window = windowWith(longGraph());
         start(*window, 2500);
-        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        QTRY_VERIFY(window->runs().done() > 0);
         BoxAnswer box(QMessageBox::Ok);
         m_host->cutBesideRuns();
-        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30'000);
+        QTRY_VERIFY(box.answered());
         QCOMPARE(box.text(), QStringLiteral("Connection to there lost"));
         QVERIFY2(box.detail().contains(QStringLiteral("run the unchanged graph there again")),
                  qPrintable(box.detail()));
@@ -314,11 +314,11 @@ private Q_SLOTS:
         const Gate gate;
         const auto window = windowWith(longGraph());
         start(*window, 1'000'000);
-        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        QTRY_VERIFY(window->runs().done() > 0);
         gate.close();
         BoxAnswer box(QMessageBox::Ok);
         QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
-        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30'000);
+        QTRY_VERIFY(box.answered());
         QCOMPARE(box.text(), QStringLiteral("Connection to there lost"));
         QVERIFY2(box.detail().contains(QStringLiteral("The run continues on there")),
                  qPrintable(box.detail()));
@@ -332,7 +332,7 @@ private Q_SLOTS:
         const auto window = windowWith(longGraph());
         const auto log = logOf(*window);
         start(*window, 200);
-        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        QTRY_VERIFY(window->runs().done() > 0);
         m_host->whileRunsWait([&] { gate.close(); });
         BoxAnswer box(QMessageBox::Ok);
         QVERIFY(waitForRun(*window));
@@ -351,7 +351,7 @@ private Q_SLOTS:
         QVERIFY(use(false));
         const auto window = windowWith(longGraph());
         start(*window, 1'000'000);
-        QTRY_VERIFY_WITH_TIMEOUT(window->runs().done() > 0, 30'000);
+        QTRY_VERIFY(window->runs().done() > 0);
         QString detail;
         QTimer presser;
         connect(&presser, &QTimer::timeout, this, [&] {
@@ -510,7 +510,7 @@ private Q_SLOTS:
         const auto window = windowWith(smallGraph());
         BoxAnswer box(QMessageBox::Ok);
         start(*window, machine, 1, program);
-        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
+        QTRY_VERIFY(box.answered());
         QCOMPARE(box.text(), QStringLiteral("Cannot run on %1").arg(machine));
         QVERIFY2(box.detail().contains(sentence), qPrintable(box.detail()));
         QVERIFY2(status(*window).contains(sentence), qPrintable(status(*window)));
@@ -532,7 +532,7 @@ private Q_SLOTS:
         start(*window, QStringLiteral("nobody"), 3);
         QVERIFY(runs.isAwaiting());
         QCOMPARE(runs.followedHost(), QStringLiteral("nobody"));
-        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
+        QTRY_VERIFY(box.answered());
         QVERIFY(!runs.isRunning());
         QVERIFY(runs.figures() == figures);
         QCOMPARE(runs.host(), QString());
@@ -572,7 +572,7 @@ private Q_SLOTS:
         qputenv("TMPDIR", "/proc"); // where nobody can create a folder
         BoxAnswer box(QMessageBox::Ok);
         start(*window, QStringLiteral("there"), 1);
-        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
+        QTRY_VERIFY(box.answered());
         QVERIFY2(box.text().startsWith(QStringLiteral("Cannot run on there")), qPrintable(box.text()));
         QVERIFY2(box.detail().contains(QStringLiteral("temporary folder")), qPrintable(box.detail()));
         QVERIFY(!window->runs().isRunning());
@@ -583,7 +583,7 @@ private Q_SLOTS:
         const auto window = windowWith(smallGraph());
         BoxAnswer box(QMessageBox::Ok);
         start(*window, QStringLiteral("-oProxyCommand=true"), 1);
-        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
+        QTRY_VERIFY(box.answered());
         QCOMPARE(box.text(), QStringLiteral("Cannot run on -oProxyCommand=true"));
         QVERIFY2(box.detail().contains(QStringLiteral("write ssh:HOST")), qPrintable(box.detail()));
         QVERIFY(!window->runs().figures());
@@ -613,7 +613,7 @@ private Q_SLOTS:
         window->runs().runContinuously();
         BoxAnswer box(QMessageBox::Ok);
         entry->trigger();
-        QTRY_VERIFY_WITH_TIMEOUT(box.answered(), 30000);
+        QTRY_VERIFY(box.answered());
         QVERIFY2(box.detail().contains(QStringLiteral("Stop run 1")), qPrintable(box.detail()));
         window->runs().stop();
         QVERIFY(waitForRun(*window));

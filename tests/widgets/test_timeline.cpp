@@ -194,12 +194,12 @@ private Q_SLOTS:
         Shown shown;
         shown.window->load(sourcePath(kDigits));
         shown.window->runContinuously();
-        QVERIFY(QTest::qWaitFor([&] { return !shown.timeline.model().empty(); }, 30'000));
+        QTRY_VERIFY(!shown.timeline.model().empty());
         shown.wheel(shown.timeline.rect().center(), 240);
         const auto records = shown.timeline.model().records().front().iteration;
         const double to = shown.timeline.to();
         const std::int64_t done = shown.window->runs().done();
-        QVERIFY(QTest::qWaitFor([&] { return shown.window->runs().done() > done + 50; }, 30'000));
+        QTRY_VERIFY(shown.window->runs().done() > done + 50);
         QCOMPARE(shown.timeline.model().records().front().iteration, records);
         QCOMPARE(shown.timeline.to(), to);
         shown.window->runs().stop();

@@ -187,7 +187,7 @@ private Q_SLOTS:
         Bench bench;
         bench.window->load(sourcePath(kDigits));
         bench.window->runContinuously();
-        QVERIFY(QTest::qWaitFor([&] { return bench.plot.pixelOf(0, 40).has_value(); }, 30'000));
+        QTRY_VERIFY(bench.plot.pixelOf(0, 40).has_value());
         bench.key(Qt::Key_P);
         QVERIFY(bench.plot.isPaused());
         const auto count = [&] { return bench.window->runs().figures()->ledger().rows()[0].count; };
