@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
 # Builds packages in build/packages: .deb files for this Debian or Ubuntu, and a relocatable .tar.xz with its libraries.
-#   bash resources/package.sh [--no-cuda]
+#   bash resources/package.sh [--no-cuda] [-DTWB_MAINTAINER="NAME <ADDRESS>"] [-DOPTION=VALUE…]
 # With a CUDA toolkit from 12.0 on, the CUDA plugin is a package of its own; --no-cuda leaves it out. So are the plugins
-# for Open MPI and MPICH, where these are installed.
+# for Open MPI and MPICH, where these are installed. Who distributes the packages sets the maintainer. CMake gets the
+# options with -D, for instance -DCMAKE_CUDA_ARCHITECTURES=90.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cuda=OFF
 if [[ -d /usr/local/cuda ]] || command -v nvcc >/dev/null; then cuda=ON; fi
-case "${1:-}" in
-"") ;;
---no-cuda) cuda=OFF ;;
--h | --help) sed -n '2,5s/^# //p' "$0"; exit 0 ;;
-*) echo "package.sh: \"$1\" is not an option of this script; the only option is --no-cuda." >&2; exit 2 ;;
-esac
+options=()
+for argument in "$@"; do
+    case "$argument" in
+    --no-cuda) cuda=OFF ;;
+    -D?*=*) options+=("$argument") ;;
+    -h | --help) sed -n '2,6s/^# //p' "$0"; exit 0 ;;
+    *) echo "package.sh: \"$argument\" is not an option of this script; the options are --no-cuda and -DOPTION=VALUE." >&2; exit 2 ;;
+    esac
+done
 
 bash resources/install-dependencies.sh --packages
-cmake --preset release -DTWB_CUDA=$cuda --log-level=WARNING
+cmake --preset release -DTWB_CUDA=$cuda "${options[@]}" --log-level=WARNING
 cmake --build build --parallel "$(nproc)"
 
 out=$PWD/build/packages

@@ -5,10 +5,8 @@
 #   tensor-workbench-openmpi and tensor-workbench-mpich  the plugins for several ranks, if the build has them
 #   tensor-workbench-python  the Python package that records PyTorch scripts
 set(here ${CMAKE_CURRENT_LIST_DIR})
-# Who makes the packages, as for Debian's own tools.
-set(maintainer "The Tensor Workbench developers <maintainers@tensor-workbench.invalid>")
-if(DEFINED ENV{DEBEMAIL})
-  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+if(NOT TWB_MAINTAINER MATCHES "^[^<>]+ <[^<> ]+@[^<> ]+>$")
+  message(FATAL_ERROR "TWB_MAINTAINER: \"${TWB_MAINTAINER}\" is not of the form NAME <ADDRESS>, which Debian requires.")
 endif()
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 
@@ -53,7 +51,7 @@ endforeach()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tensor-workbench)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "${maintainer}")
+set(CPACK_PACKAGE_CONTACT "${TWB_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "shows where tensors live and what transfers cost")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
