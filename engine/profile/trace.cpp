@@ -97,8 +97,8 @@ void writeTracks(Events& events, const std::vector<TracePart>& parts, const Trac
     constexpr std::string_view kSorted =
         R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}}}})";
     for (const auto& [device, pid] : tracks.pids) {
-        const auto owner =
-            std::ranges::find_if(parts, [&](const TracePart& p) { return p.plan.devices.find(device); });
+        const auto owner = std::ranges::find_if(
+            parts, [&id = device](const TracePart& p) { return p.plan.devices.find(id); });
         events.add(
             fmt::format(kNamed, "process_name", pid, 0, quoted(processName(owner->plan, device, tracks))));
         events.add(fmt::format(kSorted, "process_sort_index", pid, 0, pid));

@@ -16,7 +16,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <ranges>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -311,11 +310,13 @@ void requireParameters(const Graph& graph, const Analysis& analysis, std::span<c
 std::span<const OptimizerName> optimizerNames() noexcept { return kOptimizers; }
 
 std::string_view optimizerOp(std::string_view name) {
-    for (const OptimizerName& known : kOptimizers)
+    std::vector<std::string_view> names;
+    for (const OptimizerName& known : kOptimizers) {
         if (known.name == name) return known.op;
+        names.push_back(known.name);
+    }
     throw Error(ErrorCode::invalidArgument,
-                fmt::format("\"{}\" is not an optimizer; choose one of {}", name,
-                            fmt::join(kOptimizers | std::views::transform(&OptimizerName::name), ", ")));
+                fmt::format("\"{}\" is not an optimizer; choose one of {}", name, fmt::join(names, ", ")));
 }
 
 void setSchedule(Attributes& rate, const std::string& schedule, std::int64_t steps, std::int64_t warmup) {
