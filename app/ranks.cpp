@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <poll.h>
 #include <string_view>
 #include <sys/mman.h>
@@ -112,10 +113,15 @@ Ranks::Ranks(const RankOptions& options, const fs::path& file,
     mpi.stallSeconds = stallSecondsOf(std::getenv("TWB_STALL_SECONDS"));
     mpi.listener = this;
     m_stderr = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    std::optional<Error> noLog;
     if (m_launcher.rank != 0) {
         fs::path folder = options.logs;
         if (folder.empty()) folder = fs::path(file).replace_extension(".ranks");
-        keepLog(folder);
+        try {
+            keepLog(folder);
+        } catch (const Error& error) {
+            noLog = error;
+        }
     }
     shareMachine(m_launcher);
     startWatch();
@@ -126,6 +132,13 @@ Ranks::Ranks(const RankOptions& options, const fs::path& file,
         m_shared->hasEnded = true; // the error is printed
         m_world = aloneWorld();
         throw;
+    }
+    // MPI starts on all ranks or on none: without this one, the others would wait for ever. So the job ends
+    // after all have met.
+    if (noLog) {
+        end(*noLog);
+        m_world = aloneWorld(); // does not return, since the job has failed
+        throw *noLog;
     }
 }
 

@@ -387,6 +387,21 @@ private Q_SLOTS:
         QVERIFY(isEmptyWithin(twb.file(""), 60000));
     }
 
+    /// As in a folder where the user may not write, such as that of the installed examples.
+    void aLogThatCannotBeWrittenEndsTheJob_data() { launchers(); }
+    void aLogThatCannotBeWrittenEndsTheJob() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        twb.write("net.ranks", "a file where the folder of the logs would be");
+        const Ended ended = Job(twb, mpi, 2, training()).wait();
+        QCOMPARE(ended.exit, 4);
+        QVERIFY2(ended.err.count("cannot write net.ranks/rank1.log, the log of rank 1: ") == 1 &&
+                     ended.err.contains("name another folder with --rank-logs"),
+                 qPrintable(ended.err));
+        QCOMPARE(Job(twb, mpi, 2, training({"--rank-logs", "logs"})).wait().exit, 0);
+        QVERIFY(twb.read("logs/rank1.log").contains("epoch"));
+    }
+
     void aKilledRankEndsTheJob_data() { launchers(); }
     void aKilledRankEndsTheJob() {
         TWB_NEED_MPI;
