@@ -169,7 +169,7 @@ bool convolvedNatively(const KernelContext& ctx) {
             convolutionOf(ctx, 0, 1),
             {x, bias.view(), state.added, y, ctx.memory && ctx.memory->isConstant(1)}, state.ending);
     if (!state.product) return false;
-    state.isEnded = state.product->run(
+    state.run(
         {.x = x.data, .w = w.view().data, .bias = bias.view().data, .added = state.added.data, .y = y.data});
     return true;
 }

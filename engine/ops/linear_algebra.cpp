@@ -230,8 +230,7 @@ bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixSta
                                                  .hasBias = bias != nullptr,
                                                  .ending = state.ending});
     if (!state.product) return false;
-    state.isEnded =
-        state.product->run({.x = x.view.data, .w = weights.data, .bias = bias, .y = ctx.outputs[0].data});
+    state.run({.x = x.view.data, .w = weights.data, .bias = bias, .y = ctx.outputs[0].data});
     state.hasAdded = static_cast<bool>(row);
     return true;
 }

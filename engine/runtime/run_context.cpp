@@ -234,6 +234,7 @@ void RunContext::runSetup() {
     m_setupEnd = m_plan->virtualClock ? latest : steadyNs() - m_startNs - m_stoppedNs;
     m_clockEnd = m_setupEnd;
     collect(0, m_plan->setupSteps, 0, 0);
+    handOverWeights();
 }
 
 void RunContext::submitIteration(std::int64_t iteration) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cpu/packed_weights.h"
 #include "runtime/executor.h"
 #include "runtime/run_stops.h"
 
@@ -142,6 +143,9 @@ private:
     void bindOp(const Step& step, StepSlot& slot);
     void bindCopy(const Step& step, StepSlot& slot);
     void resolve(std::uint32_t step);
+    // In run_weights.cpp.
+    void handOverWeights();
+    PackedWeights::Load reloading(std::uint32_t source) const;
     // In run_results.cpp.
     std::uint64_t cacheKey(const Step& step) const;
     void useCache();
@@ -202,13 +206,14 @@ private:
     using Events = std::vector<std::unique_ptr<Event>>; ///< by lap
     Events makeEvents(const PlanStream& stream) const;
 
-    std::vector<Events> m_ends;                       ///< by stream: the end of an iteration
-    std::vector<Events> m_events;                     ///< by step, if others wait for it
-    std::vector<BufferPtr> m_buffers;                 ///< by slot
-    std::vector<TensorType> m_types;                  ///< by value: the actual types
-    std::vector<StepSlot> m_slots;                    ///< by step
-    std::vector<std::vector<LaunchTiming>> m_timings; ///< by lap and step
-    std::vector<bool> m_cached;                       ///< by step
+    std::vector<Events> m_ends;                                        ///< by stream: the end of an iteration
+    std::vector<Events> m_events;                                      ///< by step, if others wait for it
+    std::vector<BufferPtr> m_buffers;                                  ///< by slot
+    std::map<std::uint32_t, std::shared_ptr<PackedWeights>> m_weights; ///< by value; not in m_buffers
+    std::vector<TensorType> m_types;                                   ///< by value: the actual types
+    std::vector<StepSlot> m_slots;                                     ///< by step
+    std::vector<std::vector<LaunchTiming>> m_timings;                  ///< by lap and step
+    std::vector<bool> m_cached;                                        ///< by step
     std::vector<StepRecord> m_records;
     std::vector<std::array<bool, 2>> m_bodyRan; ///< by control and body: whether it ran in this iteration
     std::int64_t m_iteration = 0;               ///< being submitted

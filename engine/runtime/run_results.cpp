@@ -120,6 +120,8 @@ void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t i
 }
 
 Tensor RunContext::tensorOf(std::uint32_t value) const {
+    if (const auto weights = m_weights.find(value); weights != m_weights.end())
+        return weights->second->tensor();
     const BufferPtr& buffer = bufferOf(value);
     if (buffer) return {buffer, m_types[value]};
     if (m_types[value].isKnown() && m_types[value].byteCount() == 0)

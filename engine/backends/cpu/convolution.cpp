@@ -120,6 +120,14 @@ std::unique_ptr<NativeConvolution> NativeConvolution::make(const WeightedProduct
     return s.rows < 1 || s.inner < 1 || s.columns < 1 ? nullptr : onednn::makeProduct(s);
 }
 
+void ProductState::run(NativeConvolution::Data data) {
+    data.weights = weights.get();
+    isEnded = product->run(data);
+    if (!weights || m_isReleased || !product->hasPackedWeights()) return;
+    m_isReleased = true;
+    weights->packed();
+}
+
 void convolve(const Convolution& s, const float* x, const float* w, const float* bias, float* y) {
     convolveByUnfolding(s, x, w, bias, y);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cpu/packed_weights.h"
 #include "backends/cpu/window.h"
 #include "backends/kernel.h"
 
@@ -66,6 +67,8 @@ public:
     struct Data {
         const void* x = nullptr;
         const void* w = nullptr;
+        /// Gives w where its packed form does not suffice; null: w stays in memory.
+        const PackedWeights* weights = nullptr;
         const void* bias = nullptr;
         const void* added = nullptr;
         void* y = nullptr;
@@ -73,11 +76,15 @@ public:
     /// Returns false if y is w * x + bias only: oneDNN has no primitive with the rest, or the tensors have a
     /// NaN or an infinity that it would lose or spread.
     virtual bool run(const Data& data) = 0;
+    /// Whether later runs read w only through Data::weights.
+    virtual bool hasPackedWeights() const = 0;
 };
 
 /// The state of a step with a product: its packed form and, in a chain, what follows the product.
 struct ProductState final : KernelState {
     std::unique_ptr<NativeConvolution> product; ///< null until the first launch
+    /// Set by the run of a plan if w need not stay in memory once it is packed; else null.
+    std::shared_ptr<PackedWeights> weights;
     /// What the chain adds: a row to a matrix, a tensor of its shape to a convolution's result. Without data:
     /// nothing.
     TensorView added;
@@ -85,6 +92,12 @@ struct ProductState final : KernelState {
     // Set by a launch: what its result has already.
     bool hasAdded = false;
     bool isEnded = false;
+
+    /// Runs `product`, sets isEnded, and releases `weights` once they are packed.
+    void run(NativeConvolution::Data data);
+
+private:
+    bool m_isReleased = false;
 };
 
 /// y = w * x + bias by unfolding x and multiplying; bias may be null.

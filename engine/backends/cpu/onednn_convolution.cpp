@@ -312,9 +312,16 @@ public:
         if (!m_hadNaN) return m_isWhole;
         if (!m_alone) m_alone = m_makeAlone();
         if (!m_alone) throw Error(ErrorCode::failed, "oneDNN has no primitive for a convolution alone");
-        m_alone->run(data);
+        Data alone = data;
+        Tensor weights;
+        if (data.weights && !m_alone->hasPackedWeights()) {
+            weights = data.weights->tensor();
+            alone.w = weights.data();
+        }
+        m_alone->run(alone);
         return false;
     }
+    bool hasPackedWeights() const override { return m_packed != nullptr; }
 
 private:
     void execute(const Data& data) {
@@ -323,7 +330,7 @@ private:
         if (scratch) m_scratch.set_data_handle(scratch->data());
         // oneDNN uses one type for both inputs and outputs.
         m_x.set_data_handle(const_cast<void*>(data.x));
-        m_w.set_data_handle(const_cast<void*>(data.w));
+        if (!m_packed) m_w.set_data_handle(const_cast<void*>(data.w));
         m_y.set_data_handle(data.y);
         if (m_bias) m_bias.set_data_handle(const_cast<void*>(data.bias));
         if (p.adds && !p.reorderAdded) copyBytes(data.added, data.y, p.y.get_size());

@@ -1,0 +1,84 @@
+#include "backends/cpu/convolution.h"
+#include "core/error.h"
+#include "runtime/run_context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+// Weights from files that every reader packs: their memory is freed once they are packed.
+
+namespace twb {
+namespace {
+
+/// Smaller tensors are not worth it.
+constexpr std::int64_t kLeastBytes = 16384;
+
+/// The index of the input that a product's kernel packs; nothing for other steps.
+std::optional<std::size_t> packedInput(const Step& step) {
+    if (!step.op || step.dynamic || step.setup || step.owner != kNone) return std::nullopt;
+    const bool isChain = step.chain != nullptr;
+    if (isChain && step.chain->kind != OpChain::Kind::product) return std::nullopt;
+    const std::string& op = isChain ? step.chain->members[0].op : step.op->name;
+    if (op != "Conv" && op != "MatMul" && op != "Gemm") return std::nullopt;
+    return isChain ? step.chain->members[0].operands[1] : 1;
+}
+
+} // namespace
+
+/// After the setup. Moves weights into the states of the steps that read them.
+void RunContext::handOverWeights() {
+    std::vector<std::vector<std::uint32_t>> readers(m_plan->values.size());
+    std::vector<bool> isPacked(m_plan->values.size(), true);
+    for (const Step& step : m_plan->steps) {
+        const std::optional<std::size_t> packed = packedInput(step);
+        const bool isHere = m_plan->streams[step.stream].device.isCpu();
+        for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+            const std::uint32_t v = step.inputs[i];
+            if (v == kNone) continue;
+            readers[v].push_back(step.index);
+            if (!isHere || packed != i || std::ranges::count(step.inputs, v) != 1) isPacked[v] = false;
+        }
+    }
+    for (const Step& source : m_plan->steps) {
+        if (!source.setup || !source.op || source.op->name != "File" || m_cached[source.index] ||
+            m_guard.state(source.index, 0) != StepState::done)
+            continue;
+        const std::uint32_t v = source.outputs[0];
+        const PlanValue& value = m_plan->values[v];
+        if (readers[v].empty() || !isPacked[v] || value.kept || value.isUpdated || value.handedOn ||
+            value.ahead || !value.device.isCpu() || m_types[v].dtype != DType::f32 ||
+            m_types[v].byteCount() < kLeastBytes)
+            continue;
+        m_weights[v] =
+            std::make_shared<PackedWeights>(tensorOf(v), readers[v].size(), reloading(source.index));
+        m_buffers[value.slot] = nullptr;
+        for (const std::uint32_t reader : readers[v]) {
+            auto state = std::make_unique<ProductState>();
+            state->weights = m_weights[v];
+            m_slots[reader].memory.state = std::move(state);
+        }
+    }
+}
+
+/// Reads the tensor of a File again.
+PackedWeights::Load RunContext::reloading(std::uint32_t source) const {
+    const std::string path = m_plan->steps[source].attributes.text("path");
+    std::string before = m_plan->files->fingerprint(path);
+    return [this, source, path, before = std::move(before)] {
+        const Launch& launch = m_slots[source].launch[0];
+        if (m_plan->files->fingerprint(path) != before)
+            throw Error(ErrorCode::io, fmt::format("\"{}\" has changed since the run began, and its weights "
+                                                   "are needed again; start the run again",
+                                                   path));
+        Tensor again = Tensor::onHost(m_types[m_plan->steps[source].outputs[0]]);
+        const std::array outputs{again.view()};
+        launch.kernel({launch.inputs, outputs, *launch.attributes, launch.files});
+        return again;
+    };
+}
+
+} // namespace twb
