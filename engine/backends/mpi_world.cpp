@@ -93,9 +93,6 @@ template <std::size_t N> void write(std::array<char, N>& to, std::string_view te
     std::memcpy(to.data(), text.data(), std::min(text.size(), N - 1));
 }
 
-/// Whether only two ranks make the call.
-bool isPaired(CollectiveKind kind) { return kind == CollectiveKind::send || kind == CollectiveKind::receive; }
-
 /// What this rank knows of another one.
 struct Other {
     Beat last;

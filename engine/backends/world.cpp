@@ -3,6 +3,7 @@
 #include "backends/cpu/host_stream.h"
 #include "core/error.h"
 #include "core/half.h"
+#include "core/shape.h"
 
 #include <fmt/format.h>
 
@@ -20,17 +21,17 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(20);
 
-bool isReduction(CollectiveKind kind) noexcept {
-    return kind == CollectiveKind::allReduce || kind == CollectiveKind::reduce ||
-           kind == CollectiveKind::reduceScatter;
-}
-
 /// Elements of the source and of the target, by what one rank gives.
 std::int64_t sourceCount(const Collective& call, int ranks) noexcept {
     return call.kind == CollectiveKind::reduceScatter ? call.count * ranks : call.count;
 }
 std::int64_t targetCount(const Collective& call, int ranks) noexcept {
     return call.kind == CollectiveKind::allGather ? call.count * ranks : call.count;
+}
+
+/// The bytes of what one rank gives.
+std::uint64_t partBytes(const Collective& call) {
+    return static_cast<std::uint64_t>(Shape{call.count}.byteCount(call.dtype));
 }
 
 template <class T> std::vector<float> widened(const void* from, std::int64_t count) {
@@ -53,10 +54,20 @@ std::string_view name(CollectiveKind kind) noexcept {
     return names[static_cast<std::size_t>(kind)];
 }
 
+std::optional<CollectiveKind> collectiveKindOf(std::string_view op) noexcept {
+    if (op == "SendReceive") return CollectiveKind::send;
+    for (const CollectiveKind kind :
+         {CollectiveKind::allReduce, CollectiveKind::broadcast, CollectiveKind::reduce,
+          CollectiveKind::allGather, CollectiveKind::reduceScatter, CollectiveKind::barrier})
+        if (op == name(kind)) return kind;
+    return std::nullopt;
+}
+
 std::uint64_t bytesOf(const Collective& call, int ranks) noexcept {
     if (call.kind == CollectiveKind::barrier) return 0;
-    const std::int64_t count = std::max(sourceCount(call, ranks), targetCount(call, ranks));
-    return static_cast<std::uint64_t>(count) * sizeOf(call.dtype);
+    const bool hasAllParts =
+        call.kind == CollectiveKind::allGather || call.kind == CollectiveKind::reduceScatter;
+    return partBytes(call) * static_cast<std::uint64_t>(hasAllParts ? ranks : 1);
 }
 
 std::uint64_t wireBytes(CollectiveKind kind, std::uint64_t bytes, int ranks) noexcept {
@@ -151,12 +162,21 @@ void World::work() {
     }
 }
 
-/// Reductions that are derived: a mean is a sum that is divided, 16-bit floats are added in f32.
+/// Calls that are derived: narrow dtypes are moved as bytes, a mean is a sum that is divided, 16-bit floats
+/// are added in f32.
 void World::make(const Collective& call) {
     if (isAborted()) throwAborted();
+    Collective plain = call;
+    if (isNarrow(call.dtype) && !isReduction(call.kind)) {
+        plain.dtype = DType::u8;
+        plain.count = static_cast<std::int64_t>(partBytes(call));
+        return perform(plain);
+    }
+    if (isReduction(call.kind) && !isFloating(call.dtype) && !isInteger(call.dtype))
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{} cannot be reduced over ranks", twb::name(call.dtype)));
     if (!isReduction(call.kind) || (call.reduction != Reduction::mean && !isHalfWidth(call.dtype)))
         return perform(call);
-    Collective plain = call;
     if (call.reduction == Reduction::mean) plain.reduction = Reduction::sum;
     const std::int64_t results = targetCount(call, size());
     const bool isMine = call.kind != CollectiveKind::reduce || call.peer == rank();
@@ -314,8 +334,7 @@ std::vector<CollectiveWait> findWaits(World& world, const std::vector<Collective
     for (const std::size_t at : order) {
         const CollectiveLog& row = log[at];
         CollectiveWait& wait = out[at];
-        const bool isPaired = row.kind == CollectiveKind::send || row.kind == CollectiveKind::receive;
-        if (ranks < 2 || isPaired || world.info().simulated) continue;
+        if (ranks < 2 || isPaired(row.kind) || world.info().simulated) continue;
         const std::size_t calls = row.arrivals.size();
         std::vector<std::int64_t> own = row.arrivals;
         for (std::int64_t& arrival : own) arrival += world.clockOffsetNs();
@@ -336,6 +355,38 @@ std::vector<CollectiveWait> findWaits(World& world, const std::vector<Collective
         }
         wait.counted = calls;
         if (calls > 0) wait.rank = static_cast<int>(std::ranges::max_element(last) - last.begin());
+    }
+    return out;
+}
+
+std::vector<std::string> gatherTexts(World& world, std::string own, const std::string& label) {
+    const std::size_t ranks = world.info().simulated ? 1 : static_cast<std::size_t>(world.size());
+    std::vector<std::string> out;
+    if (ranks == 1) {
+        out.push_back(std::move(own));
+        return out;
+    }
+    const auto size = static_cast<std::int64_t>(own.size());
+    std::vector<std::int64_t> sizes(ranks);
+    world.run({CollectiveKind::allGather, Reduction::sum, DType::i64, &size, sizes.data(), 1, 0, label});
+    // In parts: MPI counts in 32 bits.
+    constexpr std::int64_t kPart = std::int64_t{1} << 24;
+    const auto pass = [&](CollectiveKind kind, std::string& text, std::size_t peer) {
+        const auto end = static_cast<std::int64_t>(text.size());
+        for (std::int64_t at = 0; at < end; at += kPart) {
+            char* const part = text.data() + at;
+            world.run({kind, Reduction::sum, DType::u8, part, part, std::min(kPart, end - at),
+                       static_cast<int>(peer), label});
+        }
+    };
+    if (world.rank() != 0) {
+        pass(CollectiveKind::send, own, 0);
+        return out;
+    }
+    out.push_back(std::move(own));
+    for (std::size_t other = 1; other < ranks; ++other) {
+        std::string& text = out.emplace_back(static_cast<std::size_t>(sizes[other]), '\0');
+        pass(CollectiveKind::receive, text, other);
     }
     return out;
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -32,11 +33,24 @@ enum class CollectiveKind : std::uint8_t {
     barrier
 };
 std::string_view name(CollectiveKind kind) noexcept; ///< "AllReduce"
+/// The kind of the calls that the op with this name makes; `send` for SendReceive, of which one rank sends
+/// and one receives. Nothing if it makes none.
+std::optional<CollectiveKind> collectiveKindOf(std::string_view op) noexcept;
+/// Whether only two ranks make the call.
+constexpr bool isPaired(CollectiveKind kind) noexcept {
+    return kind == CollectiveKind::send || kind == CollectiveKind::receive;
+}
+/// Whether the call combines the ranks' elements. Other calls move them, whatever their dtype.
+constexpr bool isReduction(CollectiveKind kind) noexcept {
+    return kind == CollectiveKind::allReduce || kind == CollectiveKind::reduce ||
+           kind == CollectiveKind::reduceScatter;
+}
 
 enum class Reduction : std::uint8_t { sum, mean, max };
 
-/// One call that all ranks of a world make, each with its own buffers; of `send` and `receive`, only two
-/// ranks make it. Buffers are dense, in host memory, and must stay valid until the call is done.
+/// One call that all ranks of a world make, each with its own buffers, or only two of them (isPaired).
+/// Buffers are dense, in host memory, and must stay valid until the call is done. If the dtype is packed, the
+/// part of each rank begins at a byte.
 struct Collective {
     CollectiveKind kind = CollectiveKind::barrier;
     Reduction reduction = Reduction::sum;
@@ -153,7 +167,7 @@ protected:
     World(Info info, std::unique_ptr<const DurationModel> durations);
 
     /// Makes a call and returns when it is done; runs on the world's thread. It gets sums and maxima of
-    /// dtypes that the host can add; other reductions and dtypes are derived from them.
+    /// dtypes that the host can add, and no narrow dtype: the other calls are derived from these.
     virtual void perform(const Collective& call) = 0;
     /// Runs on the world's thread about every 20 ms while no call is being made.
     virtual void idle() {}
@@ -248,5 +262,9 @@ struct CollectiveWait {
     std::uint64_t counted = 0; ///< calls that are counted (CollectiveLog::kRemembered)
 };
 std::vector<CollectiveWait> findWaits(World& world, const std::vector<CollectiveLog>& log);
+
+/// On rank 0, the texts of all ranks that exist, by rank; on the others, nothing. All ranks must call it
+/// together, with the same label.
+std::vector<std::string> gatherTexts(World& world, std::string own, const std::string& label);
 
 } // namespace twb

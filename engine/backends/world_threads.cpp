@@ -60,8 +60,7 @@ public:
     explicit Meeting(int size) : m_calls(static_cast<std::size_t>(size)) {}
 
     void join(int rank, const Collective& call) {
-        if (call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive)
-            return exchange(rank, call);
+        if (isPaired(call.kind)) return exchange(rank, call);
         std::unique_lock lock(m_mutex);
         leaveIfAborted();
         m_calls[static_cast<std::size_t>(rank)] = &call;

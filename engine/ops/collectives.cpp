@@ -1,6 +1,7 @@
 #include "ops/collectives.h"
 
 #include "backends/cpu/dense_input.h"
+#include "core/narrow.h"
 #include "ops/examples.h"
 #include "ops/families.h"
 #include "ops/gradient.h"
@@ -94,14 +95,6 @@ Reduction reductionOf(const Attributes& attributes) {
     return text == "mean" ? Reduction::mean : text == "max" ? Reduction::max : Reduction::sum;
 }
 
-CollectiveKind kindOf(std::string_view op) {
-    for (const CollectiveKind kind :
-         {CollectiveKind::allReduce, CollectiveKind::broadcast, CollectiveKind::reduce,
-          CollectiveKind::allGather, CollectiveKind::reduceScatter, CollectiveKind::barrier})
-        if (op == name(kind)) return kind;
-    return CollectiveKind::send; // SendReceive
-}
-
 Collective callOf(const KernelContext& ctx, CollectiveKind kind, const TensorView& in,
                   const TensorView& out) {
     Collective call;
@@ -182,8 +175,31 @@ void reduceKernel(const KernelContext& ctx) {
         std::memset(out.data, 0, static_cast<std::size_t>(out.elementCount()) * sizeOf(out.dtype));
 }
 
+std::size_t bytesOf(const TensorView& view) {
+    return static_cast<std::size_t>(view.shape.byteCount(view.dtype));
+}
+
+/// Of parts that end inside a byte: the world joins them byte by byte, and the codes are then moved together.
+void gatherCodes(const KernelContext& ctx, const TensorView& in) {
+    World& world = worldOf(ctx);
+    const TensorView& out = ctx.outputs[0];
+    const auto ranks = static_cast<std::size_t>(world.size());
+    std::vector<std::byte> parts(ranks * bytesOf(in));
+    Collective call = callOf(ctx, CollectiveKind::allGather, in, out);
+    call.target = parts.data();
+    world.run(std::move(call));
+    const std::int64_t count = in.elementCount();
+    std::vector<std::uint8_t> codes(ranks * static_cast<std::size_t>(count));
+    for (std::size_t r = 0; r < ranks; ++r)
+        unpackCodes(in.dtype, parts.data() + r * bytesOf(in), 0, count,
+                    codes.data() + r * static_cast<std::size_t>(count));
+    packCodes(out.dtype, codes.data(), out.data, 0, out.elementCount());
+}
+
 void allGatherKernel(const KernelContext& ctx) {
     const DenseInput in(ctx.inputs[0]);
+    if (isPacked(in.view().dtype) && in.view().elementCount() * bitsOf(in.view().dtype) % 8 != 0)
+        return gatherCodes(ctx, in.view());
     worldOf(ctx).run(callOf(ctx, CollectiveKind::allGather, in.view(), ctx.outputs[0]));
 }
 
@@ -201,7 +217,7 @@ void sendReceiveKernel(const KernelContext& ctx) {
     requireRank(world, source, "source");
     requireRank(world, target, "target");
     const TensorView& out = ctx.outputs[0];
-    const std::size_t bytes = static_cast<std::size_t>(out.elementCount()) * sizeOf(out.dtype);
+    const std::size_t bytes = bytesOf(out);
     const DenseInput given(ctx.inputs[0]);
     const TensorView& in = given.view();
     if (source == target || world.rank() != target) {
@@ -289,7 +305,7 @@ AttributeSpec rankAttribute(const char* name, std::int64_t value, const char* do
 
 CollectiveLoad collectiveLoad(const Op& op, std::span<const TensorType> inputs, int ranks) {
     CollectiveLoad out;
-    out.kind = kindOf(op.name);
+    out.kind = collectiveKindOf(op.name).value();
     if (out.kind == CollectiveKind::barrier) return out;
     for (const TensorType& type : inputs) out.bytes += static_cast<std::uint64_t>(type.byteCount());
     if (out.kind == CollectiveKind::allGather) out.bytes *= static_cast<std::uint64_t>(ranks);
@@ -311,7 +327,7 @@ void addCollectives(std::vector<Op>& table) {
     table.push_back(std::move(allReduce));
 
     Op broadcast = makeCollective(CollectiveKind::broadcast, "The tensor of one rank, on every rank",
-                                  "Y = X_root", kAll, broadcastKernel, broadcastGradient);
+                                  "Y = X_root", kStored, broadcastKernel, broadcastGradient);
     broadcast.attributes = {rankAttribute("root", 0, "The rank whose tensor is taken")};
     table.push_back(std::move(broadcast));
 
@@ -322,8 +338,8 @@ void addCollectives(std::vector<Op>& table) {
     table.push_back(std::move(reduce));
 
     Op gather = makeCollective(CollectiveKind::allGather,
-                               "All ranks' tensors, joined along axis 0 in the order of the ranks", "", kAll,
-                               allGatherKernel, allGatherGradient);
+                               "All ranks' tensors, joined along axis 0 in the order of the ranks", "",
+                               kStored, allGatherKernel, allGatherGradient);
     gather.infer = inferAllGather;
     table.push_back(std::move(gather));
 
@@ -335,14 +351,14 @@ void addCollectives(std::vector<Op>& table) {
 
     Op sendReceive = makeCollective(CollectiveKind::send,
                                     "Gives the tensor of one rank to another; the other ranks get zeros",
-                                    "Y_target = X_source", kAll, sendReceiveKernel, sendReceiveGradient);
+                                    "Y_target = X_source", kStored, sendReceiveKernel, sendReceiveGradient);
     sendReceive.attributes = {rankAttribute("source", 0, "The rank that sends"),
                               rankAttribute("target", 1, "The rank that receives")};
     table.push_back(std::move(sendReceive));
 
     table.push_back(makeCollective(CollectiveKind::barrier,
                                    "Passes its tensor on when all ranks have reached this node", "Y = X",
-                                   kAll, barrierKernel, passGradient));
+                                   kStored, barrierKernel, passGradient));
 
     describe(table, "AllReduce", "Each output has the shape of its input");
     describe(table, "Broadcast", "Y has the shape of X");

@@ -35,9 +35,9 @@ RankPulseWriter::RankPulseWriter(RankPulse& pulse, const Plan& plan)
     std::uint32_t calls = 0;
     for (const Step& step : plan.steps) {
         m_isSetup[step.index] = step.setup;
-        // Only two ranks make the calls of SendReceive, and of a graph that is divided among the ranks.
-        const bool isOfAll = !plan.isPart && step.op && step.op->name != "SendReceive";
-        if (isOfAll && plan.isCollective(step) && !step.setup) m_callOf[step.index] = calls++;
+        const auto kind = step.op ? collectiveKindOf(step.op->name) : std::nullopt;
+        const bool isOfAll = plan.isCollective(step) && !(kind && isPaired(*kind));
+        if (isOfAll && !step.setup) m_callOf[step.index] = calls++;
     }
     m_pulse.m_callsEach = calls;
     m_pulse.m_isModelled = plan.virtualClock;

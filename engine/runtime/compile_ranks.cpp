@@ -2,6 +2,7 @@
 #include "core/error.h"
 #include "graph/rank_lanes.h"
 #include "placement/device_rule.h"
+#include "placement/step_transfers.h"
 #include "runtime/compiler.h"
 
 #include <fmt/format.h>
@@ -31,12 +32,19 @@ void Compiler::sendFor(const NodeFacts& to) {
     const NodeFacts& source = *m_analysis.find(to.inputs[0]->node);
     if (isElsewhere(source)) return;
     ValueId value = valueFor(to, *to.inputs[0]);
+    const Device host = source.device.host();
     const DType wanted = to.outputs[0]->dtype;
-    if (m_plan->values[value].type.dtype != wanted) value = addCast(value, wanted, to.id, false);
-    if (source.device != source.device.host())
-        value = addCopy(value, source.device.host(), transferOf(to), false, false);
+    const auto convert = [&] {
+        if (m_plan->values[value].type.dtype != wanted) value = addCast(value, wanted, to.id, false);
+    };
+    // A GPU has no kernel for narrow dtypes.
+    if (convertsFirst(m_plan->devices, source.device, host, m_plan->values[value].type.dtype, wanted)
+            .value_or(true))
+        convert();
+    if (source.device != host) value = addCopy(value, host, transferOf(to), false, false);
+    convert();
     const TensorType type = m_plan->values[value].type;
-    const ValueId nothing = addValue({to.id, 0}, type, source.device.host(), labelOf(m_graph, to.id));
+    const ValueId nothing = addValue({to.id, 0}, type, host, labelOf(m_graph, to.id));
     m_plan->values[nothing].absent = true;
     m_plan->values[nothing].kept = m_plan->values[nothing].isUpdated = false;
     addMessage(to, source.device, value, nothing);

@@ -41,14 +41,6 @@ void requireParts(const Graph& graph, const Analysis& analysis, int seenBy) {
         if (!facts.op || facts.op->role != OpRole::transfer || facts.inputs.empty()) continue;
         const NodeFacts* source = facts.inputs[0] ? analysis.find(facts.inputs[0]->node) : nullptr;
         if (!source || source->device.sharesRankWith(facts.device)) continue;
-        for (const std::optional<TensorType>& type : {analysis.typeOf(*facts.inputs[0]), facts.outputs[0]})
-            if (type && isNarrow(type->dtype))
-                throw Error(
-                    ErrorCode::badGraph,
-                    fmt::format("{} copies {} from {} to {}: ranks cannot send this dtype; cast to it "
-                                "after the To",
-                                labelOf(graph, facts.id), name(type->dtype), nameOf(source->device),
-                                nameOf(facts.device)));
         if (owner)
             throw Error(ErrorCode::badGraph,
                         fmt::format("{} copies from {} to {} in the body of {}: the other rank does not know "

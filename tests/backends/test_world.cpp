@@ -101,6 +101,67 @@ private Q_SLOTS:
         QCOMPARE(results, std::vector<float>(4, 1 + 0x1p-9F)); // 3 · 2⁻¹¹ rounds up
     }
 
+    /// Three codes of four bits are two bytes, so the part of each rank begins at a byte of its own.
+    void narrowDTypesAreMovedAsBytes() {
+        using Bytes = std::vector<std::uint8_t>;
+        std::vector<Bytes> gathered(2);
+        std::vector<Bytes> sent(2);
+        std::vector<std::vector<CollectiveLog>> logs(2);
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            const auto r = static_cast<std::size_t>(world->rank());
+            const Bytes own = r == 0 ? Bytes{0x21, 0x03} : Bytes{0x54, 0x06};
+            gathered[r].assign(4, 0xff);
+            world->run({CollectiveKind::allGather, Reduction::sum, DType::i4, own.data(), gathered[r].data(),
+                        3, 0, "all"});
+            sent[r].assign(2, 0xff);
+            world->run({CollectiveKind::broadcast, Reduction::sum, DType::u4, own.data(), sent[r].data(), 3,
+                        1, "rank 1's"});
+            logs[r] = world->log();
+        });
+        QCOMPARE(errors, std::vector<std::string>(2));
+        for (std::size_t r = 0; r < 2; ++r) {
+            QCOMPARE(gathered[r], (Bytes{0x21, 0x03, 0x54, 0x06}));
+            QCOMPARE(sent[r], (Bytes{0x54, 0x06}));
+            QCOMPARE(logs[r].at(0).bytes, 4U);
+            QCOMPARE(logs[r].at(1).bytes, 2U);
+        }
+    }
+
+    void onlyNumbersAreReduced() {
+        for (const DType dtype : kAllDTypes) {
+            const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+                const std::array<std::uint64_t, 2> own{};
+                std::array<std::uint64_t, 2> sum{};
+                world->run(
+                    {CollectiveKind::allReduce, Reduction::sum, dtype, own.data(), sum.data(), 2, 0, "sum"});
+            });
+            const std::string wanted = isFloating(dtype) || isInteger(dtype)
+                                           ? std::string()
+                                           : std::string(name(dtype)) + " cannot be reduced over ranks";
+            QCOMPARE(errors, std::vector<std::string>(2, wanted));
+        }
+    }
+
+    void textsAreGatheredAtTheFirstRank() {
+        const std::string large(40'000'000, 'x'); // more than one message
+        std::vector<std::vector<std::string>> texts(3);
+        const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
+            const auto r = static_cast<std::size_t>(world->rank());
+            texts[r] = gatherTexts(*world, r == 2 ? large : r == 1 ? "" : "zero", "texts");
+        });
+        QCOMPARE(errors, std::vector<std::string>(3));
+        QVERIFY(texts[0] == (std::vector<std::string>{"zero", "", large}));
+        QVERIFY(texts[1].empty() && texts[2].empty());
+        // The other ranks of a simulated world do not exist.
+        QCOMPARE(gatherTexts(*makeSimulatedWorld("4:pcie"), "own", "texts"), std::vector<std::string>{"own"});
+    }
+
+    void callsAreKnownByTheirOps() {
+        QCOMPARE(collectiveKindOf("AllGather"), CollectiveKind::allGather);
+        QCOMPARE(collectiveKindOf("SendReceive"), CollectiveKind::send);
+        QVERIFY(!collectiveKindOf("Send") && !collectiveKindOf("Add"));
+    }
+
     void callsGoOnWhileOthersAreQueued() {
         std::vector<double> sums(2);
         const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {

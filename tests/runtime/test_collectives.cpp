@@ -8,6 +8,8 @@
 #include "support/test_main.h"
 #include "training/backward.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 using namespace twb;
@@ -197,6 +199,82 @@ private Q_SLOTS:
         QCOMPARE(log.size(), 1U);
         QCOMPARE(log[0].label, std::string("sum"));
         QCOMPARE(log[0].bytes, 28U);
+    }
+
+    void anyDTypeIsMoved_data() {
+        QTest::addColumn<int>("dtype");
+        for (const DType dtype : kAllDTypes)
+            QTest::newRow(std::string(name(dtype)).c_str()) << static_cast<int>(dtype);
+    }
+    /// Seven elements: the packed dtypes end inside a byte.
+    void anyDTypeIsMoved() {
+        QFETCH(const int, dtype);
+        const auto type = static_cast<DType>(dtype);
+        constexpr std::size_t ranks = 3;
+        // Whole numbers from 0 to 3 are elements of most dtypes; the others have their nearest ones.
+        const auto own = [&](std::size_t rank) {
+            Values values;
+            for (std::size_t i = 0; i < 7; ++i) values.push_back(static_cast<double>((i * i + rank) % 4));
+            return tensorOf(type, {7}, values);
+        };
+        Values joined;
+        for (std::size_t r = 0; r < ranks; ++r)
+            for (const double value : valuesOf(own(r))) joined.push_back(value);
+        std::vector<std::map<std::string, Values>> results(ranks);
+        std::vector<std::map<std::string, std::uint64_t>> bytes(ranks);
+        const auto errors = onRanks(static_cast<int>(ranks), [&](const std::shared_ptr<World>& world) {
+            const auto r = static_cast<std::size_t>(world->rank());
+            const auto files = std::make_shared<MemoryFiles>();
+            files->put("x.npy", own(r));
+            GraphMaker g;
+            const NodeId x = g.node("File", "x", "cpu", {{"path", std::string("x.npy")}});
+            std::map<std::string, NodeId> made{
+                {"given", g.node("Broadcast", "given", "cpu", {{"root", std::int64_t{2}}}, {x})},
+                {"all", g.node("AllGather", "all", "cpu", {}, {x})},
+                {"sent", g.node("SendReceive", "sent", "cpu", {{"target", std::int64_t{1}}}, {x})},
+                {"met", g.node("Barrier", "met", "cpu", {}, {x})}};
+            CompileOptions options;
+            for (const auto& [label, node] : made) options.keep.insert({node, 0});
+            const RunResult result = runIn(world, g.graph(), options, files);
+            if (result.status != RunStatus::finished)
+                throw Error(ErrorCode::failed, result.errors.at(0).message);
+            for (const auto& [label, node] : made) results[r][label] = valuesOf(*result.tensor({node, 0}));
+            for (const CollectiveLog& row : world->log()) bytes[r][row.label] += row.bytes;
+        });
+        QCOMPARE(errors, std::vector<std::string>(ranks));
+        const auto size = static_cast<std::uint64_t>(Shape{7}.byteCount(type));
+        for (std::size_t r = 0; r < ranks; ++r) {
+            QCOMPARE(results[r]["given"], valuesOf(own(2)));
+            QCOMPARE(results[r]["all"], joined);
+            QCOMPARE(results[r]["met"], valuesOf(own(r)));
+            QCOMPARE(bytes[r]["given"], size);
+            QCOMPARE(bytes[r]["all"], 3 * size);
+        }
+        QCOMPARE(results[1]["sent"], valuesOf(own(0)));
+    }
+
+    /// A sum is refused before the run where it is not defined, and nowhere else.
+    void sumsOfOtherThanNumbersAreRefused() {
+        for (const DType dtype : kAllDTypes)
+            for (const char* op : {"AllReduce", "Reduce", "ReduceScatter"}) {
+                GraphMaker g;
+                const NodeId x =
+                    g.node("Constant", "x", "cpu",
+                           {{"value", 1.0}, {"shape", Ints{4}}, {"dtype", std::string(name(dtype))}});
+                g.node(op, "sum", "cpu", {}, {x});
+                const Analysis analysis = analyze(g.graph(), simulatedMap(), Policy::strict, nullptr);
+                if (isFloating(dtype) || isInteger(dtype)) {
+                    QCOMPARE(analysis.errorCount(), 0U);
+                    continue;
+                }
+                QCOMPARE(analysis.errorCount(), 1U);
+                const std::string& message = analysis.diagnostics.front().message;
+                QVERIFY2(
+                    message.find(fmt::format("{} is not implemented for {}: its input X takes f32, f64, f16, "
+                                             "bf16, i8, i16, i32, i64, u8, u16, u32, u64",
+                                             op, name(dtype))) != std::string::npos,
+                    message.c_str());
+            }
     }
 
     void shapesDependOnTheNumberOfRanks() {

@@ -310,6 +310,42 @@ private Q_SLOTS:
         QCOMPARE(bytesOf(1, CollectiveKind::send, "whole"), std::uint64_t{4000});
     }
 
+    void anyDTypeGoesToAnotherRank_data() {
+        QTest::addColumn<int>("dtype");
+        for (const DType dtype : kAllDTypes)
+            QTest::newRow(std::string(name(dtype)).c_str()) << static_cast<int>(dtype);
+    }
+    /// From a GPU, which has no kernels for narrow dtypes, to a cpu and back.
+    void anyDTypeGoesToAnotherRank() {
+        QFETCH(const int, dtype);
+        const std::string type(name(static_cast<DType>(dtype)));
+        GraphMaker g;
+        const NodeId x = g.node("Constant", "x", "cuda:0",
+                                {{"value", std::vector<double>{0, 1, 1, 0, 1, 1, 1}}, {"shape", Ints{7}}});
+        const NodeId there = g.node("To", "there", "rank1/cpu", {{"dtype", type}}, {x});
+        const NodeId same = g.node("Identity", "same", "rank1/cpu", {}, {there});
+        const NodeId back = g.node("To", "back", "cpu", {}, {same});
+        const NodeId wide = g.node("Cast", "wide", "cpu", {{"to", std::string("f32")}}, {back});
+        g.node("Probe", "seen", "cpu", {}, {wide});
+        const DeviceMap map = simulatedRanks(2);
+        const std::vector<float> wanted =
+            floats(runToEnd(planOf(g.graph(), map, {.keepAll = true}), {}), wide, map);
+        std::vector<Values> parts(2);
+        std::vector<std::vector<CollectiveLog>> logs(2);
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            const auto rank = static_cast<std::size_t>(world->rank());
+            parts[rank] = runPart(world, g.graph(), 2);
+            logs[rank] = world->log();
+        });
+        QCOMPARE(errors, std::vector<std::string>(2));
+        QCOMPARE(parts[0].at(wide), wanted);
+        if (type != "f8e8m0") QCOMPARE(wanted, (std::vector<float>{0, 1, 1, 0, 1, 1, 1}));
+        for (const CollectiveLog& row : logs[0])
+            if (row.label == "there" || row.label == "back")
+                QCOMPARE(row.bytes,
+                         2 * static_cast<std::uint64_t>(Shape{7}.byteCount(static_cast<DType>(dtype))));
+    }
+
     void aRankThatFailsEndsTheOthers() {
         GraphMaker g;
         const NodeId x = g.node("Ones", "x", "rank1/cpu", {{"shape", Ints{4}}});

@@ -16,20 +16,6 @@
 namespace twb::cuda {
 namespace {
 
-std::optional<CollectiveKind> kindOf(std::string_view op) {
-    if (op == "SendReceive") return CollectiveKind::send;
-    for (const CollectiveKind kind :
-         {CollectiveKind::allReduce, CollectiveKind::broadcast, CollectiveKind::reduce,
-          CollectiveKind::allGather, CollectiveKind::reduceScatter, CollectiveKind::barrier})
-        if (op == name(kind)) return kind;
-    return std::nullopt;
-}
-
-bool isReduction(CollectiveKind kind) {
-    return kind == CollectiveKind::allReduce || kind == CollectiveKind::reduce ||
-           kind == CollectiveKind::reduceScatter;
-}
-
 /// NCCL's type of a dtype that it can add.
 std::optional<nccl::Type> typeOf(DType dtype) {
     switch (dtype) {
@@ -65,7 +51,7 @@ nccl::Reduce reductionOf(const Attributes& attributes) {
 }
 
 std::size_t bytesOf(const TensorView& view) {
-    return static_cast<std::size_t>(view.elementCount()) * sizeOf(view.dtype);
+    return static_cast<std::size_t>(view.shape.byteCount(view.dtype));
 }
 
 void clear(const TensorView& out, cudaStream_t stream) {
@@ -88,12 +74,15 @@ int rankIn(const Launch& launch, const char* attribute, const World& world) {
 
 } // namespace
 
-bool RankCalls::isCall(std::string_view op) { return kindOf(op).has_value(); }
+bool RankCalls::isCall(std::string_view op) { return collectiveKindOf(op).has_value(); }
 
 bool RankCalls::supports(std::string_view op, std::span<const DType> dtypes) {
-    const auto kind = kindOf(op);
-    return kind && (!isReduction(*kind) ||
-                    std::ranges::all_of(dtypes, [](DType dtype) { return typeOf(dtype).has_value(); }));
+    const auto kind = collectiveKindOf(op);
+    if (!kind) return false;
+    // The parts of the ranks begin at bytes, but the elements of the joined tensor may not.
+    if (*kind == CollectiveKind::allGather) return std::ranges::none_of(dtypes, isPacked);
+    return !isReduction(*kind) ||
+           std::ranges::all_of(dtypes, [](DType dtype) { return typeOf(dtype).has_value(); });
 }
 
 RankCalls::RankCalls(std::shared_ptr<const nccl::Library> library, std::shared_ptr<Gpu> gpu,
@@ -169,7 +158,7 @@ void RankCalls::make(const Launch& launch, cudaStream_t stream) {
     const TensorView& out = launch.outputs[0];
     const auto count = static_cast<std::size_t>(in.elementCount());
     const char* const label = launch.label;
-    switch (*kindOf(launch.op)) {
+    switch (*collectiveKindOf(launch.op)) {
     case CollectiveKind::allReduce:
         return allReduce(launch, stream);
     case CollectiveKind::broadcast:
@@ -258,7 +247,7 @@ void RankCalls::finish(const Launch& launch, cudaEvent_t start, cudaEvent_t end)
     const std::int64_t arrival = steadyNs();
     waitFor(end, launch);
     Collective call;
-    call.kind = *kindOf(launch.op);
+    call.kind = *collectiveKindOf(launch.op);
     if (call.kind == CollectiveKind::send) {
         const std::int64_t source = launch.attributes->integer("source");
         const std::int64_t target = launch.attributes->integer("target");

@@ -86,7 +86,7 @@ MPI_Datatype typeOf(int dtype) {
         return MPI_UINT32_T;
     case DType::u64:
         return MPI_UINT64_T;
-    default: // no collective takes a narrow dtype
+    default: // narrow dtypes come as bytes
         return MPI_DATATYPE_NULL;
     }
 }
