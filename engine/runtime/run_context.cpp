@@ -327,7 +327,23 @@ void RunContext::iterate() {
         lookAtWatched();
     }
     while (finished < m_submitted) finishIteration(finished++);
+    if (m_submitted > 0 && m_submitted < m_options.iterations && m_guard.hasFailed()) runLastSteps();
     synchronizeAll();
+}
+
+/// After a failure no further iteration starts. The steps of the last iteration that do not depend on the
+/// failed step (a Save of another branch) then take the results of the latest one.
+void RunContext::runLastSteps() {
+    const std::size_t lap = currentLap();
+    const auto isWanted = [](const Step& step) { return step.last && step.owner == kNone; };
+    for (const Step& step : m_plan->steps)
+        if (isWanted(step)) submit(step.index, lap);
+    m_clockEnd = std::max(m_clockEnd, rest());
+    collectFailures();
+    m_records.clear();
+    for (const Step& step : m_plan->steps)
+        if (isWanted(step)) m_records.push_back(recordOf(step.index, m_iteration, lap));
+    if (m_observer && !m_records.empty()) m_observer->steps(m_run, m_records);
 }
 
 /// A plan with nodes that cannot run fails before its first step.
@@ -368,9 +384,7 @@ RunResult RunContext::execute() {
                                             : RunStatus::finished;
     for (const Step& step : m_plan->steps) {
         StepState state = stateOf(step.index, currentLap());
-        // A step of the last iteration need not be reached in a run that ends early.
-        const bool isLeftOut = step.last ? m_submitted == 0 : !isReached(step.index);
-        if (state == StepState::done && isLeftOut) state = StepState::cancelled;
+        if (state == StepState::done && !isReached(step.index)) state = StepState::cancelled;
         result.states.push_back(state);
     }
     leaveWorld(result);

@@ -136,6 +136,7 @@ private:
     std::int64_t rest();
     void refuseOpaque();
     void iterate();
+    void runLastSteps();
     void drain() noexcept;
     // In run_launches.cpp.
     void bind(std::uint32_t step);
@@ -154,6 +155,7 @@ private:
     /// The steps of bodies of `owner` in that range, or, by default, the steps outside all bodies.
     void collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
                  std::uint32_t owner = kNone, std::uint32_t body = 0);
+    StepRecord recordOf(std::uint32_t step, std::int64_t iteration, std::size_t lap) const;
     StepState stateOf(std::uint32_t step, std::size_t lap) const;
     std::uint64_t bytesOfCollective(const Step& step) const;
     Tensor tensorOf(std::uint32_t value) const;

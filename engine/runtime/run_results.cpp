@@ -79,41 +79,44 @@ std::uint64_t RunContext::bytesOfCollective(const Step& step) const {
     return collectiveLoad(*step.op, inputs, m_plan->devices.world().size()).bytes;
 }
 
+StepRecord RunContext::recordOf(std::uint32_t index, std::int64_t iteration, std::size_t lap) const {
+    const Step& step = m_plan->steps[index];
+    const bool onVirtual = m_plan->virtualClock;
+    const auto& stopped = m_stoppedAt[lap];
+    StepRecord record;
+    record.step = index;
+    record.iteration = static_cast<std::uint32_t>(iteration);
+    record.state = stateOf(index, lap);
+    if (record.state != StepState::done) return record;
+    const auto& timings = m_timings[lap];
+    const LaunchTiming& t = timings[index];
+    record.startNs = onVirtual ? t.virtualStart : t.start - m_startNs - stopped[index];
+    record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs - stopped[index];
+    if (step.transfer == kNone) return record;
+    record.bytes = m_slots[index].moved[lap];
+    const std::uint32_t producer = m_plan->producers[step.inputs[0]];
+    // The wait of a copy is known only if this iteration made its tensor.
+    if (producer == kNone || m_plan->steps[producer].setup || m_cached[producer]) return record;
+    const std::int64_t ready =
+        onVirtual ? timings[producer].virtualEnd : timings[producer].end - m_startNs - stopped[producer];
+    record.waitNs = std::max<std::int64_t>(0, record.startNs - ready);
+    return record;
+}
+
 void RunContext::collect(std::uint32_t first, std::uint32_t last, std::int64_t iteration, std::size_t lap,
                          std::uint32_t owner, std::uint32_t body) {
-    auto& timings = m_timings[lap];
     collectFailures();
     m_records.clear();
     const bool isLast = iteration + 1 == m_options.iterations;
-    const bool onVirtual = m_plan->virtualClock;
-    const auto& stopped = m_stoppedAt[lap];
     // No step of a cancelled iteration is counted, so that all counts agree.
     const bool isCut = owner == kNone && first == m_plan->setupSteps && m_guard.wasCut(lap);
     for (std::uint32_t i = first; i < last; ++i) {
         const Step& step = m_plan->steps[i];
         if (step.owner != owner || step.body != body || (step.last && !isLast)) continue;
-        StepRecord record;
-        record.step = i;
-        record.iteration = static_cast<std::uint32_t>(iteration);
-        record.state = stateOf(i, lap);
-        if (isCut && record.state == StepState::done) record.state = StepState::cancelled;
-        if (record.state == StepState::done) {
-            const LaunchTiming& t = timings[i];
-            record.startNs = onVirtual ? t.virtualStart : t.start - m_startNs - stopped[i];
-            record.endNs = onVirtual ? t.virtualEnd : t.end - m_startNs - stopped[i];
-            m_clockEnd = std::max(m_clockEnd, record.endNs);
-            if (step.transfer != kNone) {
-                record.bytes = m_slots[i].moved[lap];
-                const std::uint32_t producer = m_plan->producers[step.inputs[0]];
-                // The wait of a copy is known only if this iteration made its tensor.
-                if (producer != kNone && !m_plan->steps[producer].setup && !m_cached[producer]) {
-                    const std::int64_t ready = onVirtual
-                                                   ? timings[producer].virtualEnd
-                                                   : timings[producer].end - m_startNs - stopped[producer];
-                    record.waitNs = std::max<std::int64_t>(0, record.startNs - ready);
-                }
-            }
-        }
+        StepRecord record = recordOf(i, iteration, lap);
+        if (isCut && record.state == StepState::done)
+            record = {i, record.iteration, StepState::cancelled, 0, 0, {}, 0};
+        if (record.state == StepState::done) m_clockEnd = std::max(m_clockEnd, record.endNs);
         m_records.push_back(record);
     }
     if (m_observer && !m_records.empty()) m_observer->steps(m_run, m_records);

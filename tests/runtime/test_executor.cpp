@@ -30,6 +30,7 @@ private Q_SLOTS:
     void readersOfKnownSizeSeeWhatADynamicStepMakes();
     void aDynamicStepThatFailsLeavesOthersAlone();
     void saveWritesOnceAfterTheLastIteration();
+    void saveWritesThoughAnotherBranchFailsEarly();
     void watchedOutputsAreReportedDuringTheRun();
     void aSinkDoesNotWaitForOthers();
     void compileRefusesErrors();
@@ -368,6 +369,39 @@ void TestExecutor::saveWritesOnceAfterTheLastIteration() {
     QCOMPARE(result.status, RunStatus::finished);
     QCOMPARE(files->writes(), std::size_t{1});
     QCOMPARE(files->get("out.npy").at(3), -1.0);
+}
+
+/// A failure ends the iterations, but the results of other branches are complete.
+void TestExecutor::saveWritesThoughAnotherBranchFailsEarly() {
+    for (const char* device : {"cpu", "cuda:0"}) {
+        auto files = std::make_shared<MemoryFiles>();
+        GraphMaker g;
+        const Attributes ints{{"shape", Ints{4}}, {"dtype", std::string("i64")}};
+        const NodeId one = g.node("Ones", "one", "cpu", ints);
+        const NodeId zero = g.node("Zeros", "zero", "cpu", ints);
+        const NodeId bad = g.node("Div", "bad", "cpu", {}, {one, zero});
+        g.node("Save", "lost", "cpu", {{"path", std::string("lost.npy")}}, {bad});
+        const NodeId a = g.node("Ones", "a", device, {{"shape", Ints{4}}});
+        const NodeId r = g.node("Neg", "r", device, {}, {a});
+        const NodeId here = g.node("To", "here", "cpu", {}, {r});
+        g.node("Save", "kept", "cpu", {{"path", std::string("kept.npy")}}, {here});
+        const auto plan = planOf(g.graph(), simulatedMap(), {}, files);
+        Recorder recorder;
+        const RunResult result = runToEnd(plan, {.iterations = 9}, &recorder);
+        QCOMPARE(result.status, RunStatus::failed);
+        QCOMPARE(files->writes(), std::size_t{1});
+        QCOMPARE(files->get("kept.npy").at(3), -1.0);
+        const auto stateOf = [&](const char* label) {
+            std::vector<StepState> out;
+            for (const StepRecord& record : recorder.records)
+                if (record.step == stepNamed(*plan, label).index) out.push_back(record.state);
+            return out;
+        };
+        QCOMPARE(stateOf("kept"), std::vector{StepState::done});
+        QCOMPARE(stateOf("lost"), std::vector{StepState::poisoned});
+        QCOMPARE(result.states[stepNamed(*plan, "kept").index], StepState::done);
+        QCOMPARE(result.states[stepNamed(*plan, "lost").index], StepState::poisoned);
+    }
 }
 
 /// Reading the values does not change the modelled times.
