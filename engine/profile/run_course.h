@@ -27,13 +27,13 @@ struct RunCourse {
     std::vector<std::uint32_t> after;
     std::vector<std::uint32_t> before; ///< the previous step on its stream; kNone: none
     /// Of the last iteration: the step that ended last, the step that it waited for, and so on; first to
-    /// last.
+    /// last. Before an If, Loop or Scan come the steps of its bodies, whose times count in its place.
     std::vector<std::uint32_t> critical;
     /// The parts of the critical path, in ns; the sum is lengthNs.
     double computeNs = 0;
     double transferNs = 0;
     double overheadNs = 0; ///< launches, from the devices' profiles
-    double waitNs = 0;     ///< between the end of one step and the start of the next
+    double waitNs = 0;     ///< between the end of one step and the start of the next, also within a Loop
     double lengthNs = 0;
 };
 

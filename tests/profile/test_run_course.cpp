@@ -80,6 +80,58 @@ private Q_SLOTS:
         QCOMPARE(course.critical, (std::vector<std::uint32_t>{0, 1, 2}));
     }
 
+    /// fc1 waits for a copy in each of two runs of a body. Of the loop itself, only the time around them
+    /// counts.
+    void aLoopCountsAsTheStepsOfItsBody() {
+        const auto looped = plan();
+        looped->controls.resize(1);
+        looped->steps[1].carriedWaits = {};
+        for (const std::uint32_t inside : {1U, 2U}) looped->steps[inside].owner = 0;
+        looped->steps[3].control = 0;
+        const std::vector<StepRecord> records{
+            done(1, 0, 2000, 4000), done(2, 0, 4000, 7000), // the first run of the body
+            done(1, 0, 7100, 9100), done(2, 0, 9300, 9800), // the second one
+            done(3, 0, 1500, 10'000)};
+        const RunCourse course = courseOf(*looped, records);
+        QCOMPARE(course.after[1], 0U);
+        QCOMPARE(course.after[3], 2U);
+        QCOMPARE(course.critical, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+        QCOMPARE(course.transferNs, 2000.0 + 2000.0);
+        QCOMPARE(course.computeNs + course.overheadNs, 3000.0 + 500.0);
+        QCOMPARE(course.waitNs, 500.0 + 100.0 + 200.0 + 200.0);
+        QCOMPARE(course.lengthNs, 10'000.0 - 1500.0);
+    }
+
+    /// The branches of an If in a Loop alternate; a step after the Loop is in the stream of its body.
+    void nestedBodiesAreEachFollowed() {
+        const auto nested = plan();
+        nested->controls.resize(2);
+        Step made = nested->steps[3];
+        const auto add = [&](std::uint32_t stream, std::uint32_t owner, std::uint32_t body,
+                             std::uint32_t control) {
+            made.index = static_cast<std::uint32_t>(nested->steps.size());
+            made.stream = stream;
+            made.owner = owner;
+            made.body = body;
+            made.control = control;
+            made.inPlaceOf = kNone;
+            nested->steps.push_back(made);
+            return made.index;
+        };
+        const std::uint32_t then = add(2, 1, 0, kNone);
+        const std::uint32_t otherwise = add(2, 1, 1, kNone);
+        const std::uint32_t branch = add(0, 0, 0, 1);
+        const std::uint32_t loop = add(0, kNone, 0, 0);
+        const std::uint32_t last = add(2, kNone, 0, kNone);
+        const std::vector<StepRecord> records{done(then, 0, 1000, 2000),      done(branch, 0, 500, 2100),
+                                              done(otherwise, 0, 3000, 3500), done(branch, 0, 2500, 3600),
+                                              done(loop, 0, 100, 4000),       done(last, 0, 5000, 6000)};
+        const RunCourse course = courseOf(*nested, records);
+        QCOMPARE(course.critical, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
+        QCOMPARE(course.computeNs + course.overheadNs, 1000.0 + 500.0 + 1000.0);
+        QCOMPARE(course.lengthNs, 6000.0 - 100.0);
+    }
+
     void nothingComesOfNothing() {
         const RunCourse course = courseOf(*plan(), {});
         QVERIFY(course.critical.empty());
