@@ -4,7 +4,10 @@
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
+#include <QTemporaryDir>
+
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <onnx/onnx_pb.h>
 
@@ -125,17 +128,19 @@ onnx::ModelProto modelOf(const NodeProto& node, onnx::TensorProto::DataType dtyp
     return model;
 }
 
-ImportedModel imported(const NodeProto& node, const Tensor& x) {
+ImportedModel imported(const NodeProto& node, const Tensor& x,
+                       const std::filesystem::path& path = "trees.onnx") {
     const auto dtype = x.dtype() == DType::f32   ? onnx::TensorProto::FLOAT
                        : x.dtype() == DType::f64 ? onnx::TensorProto::DOUBLE
                                                  : onnx::TensorProto::INT64;
     ImportOptions options;
     options.inputs = {{"x", x}};
-    return parseOnnx(modelOf(node, dtype).SerializeAsString(), "trees.onnx", options);
+    return parseOnnx(modelOf(node, dtype).SerializeAsString(), path, options);
 }
 
-std::vector<Tensor> resultsOf(const NodeProto& node, const Tensor& x) {
-    const ImportedModel model = imported(node, x);
+std::vector<Tensor> resultsOf(const NodeProto& node, const Tensor& x,
+                              const std::filesystem::path& path = "trees.onnx") {
+    const ImportedModel model = imported(node, x, path);
     if (!model.remarks.empty()) qWarning("%s", model.remarks[0].c_str());
     const DeviceMap devices;
     const auto files = makeMemoryFiles(model.tensors);
@@ -246,6 +251,37 @@ private Q_SLOTS:
         const Tensor x = tensorOf(DType::f64, {3, 2}, {1 + 1e-12, 0, 1 + 2e-12, 5, 1, 5});
         const QString wrong =
             difference(resultsOf(node, x).at(0), {3, 2}, {1.1, 10, 0.1, 20, 1.1, 10}, {1e-7, 1e-7});
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+    }
+
+    /// The file of an external tensor is beside the model, whatever the working directory.
+    void weightsInAnotherFile() {
+        const QTemporaryDir folder;
+        const std::filesystem::path path = folder.filePath(QStringLiteral("trees.onnx")).toStdString();
+        NodeProto node = regressor();
+        set(node, "target_weights", Numbers{});
+        onnx::TensorProto& tensor =
+            *attribute(node, "target_weights_as_tensor", AttributeProto::TENSOR).mutable_t();
+        tensor.set_data_type(onnx::TensorProto::DOUBLE);
+        tensor.add_dims(5);
+        tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+        onnx::StringStringEntryProto& location = *tensor.add_external_data();
+        location.set_key("location");
+        location.set_value("weights.bin");
+        try {
+            imported(node, rows(), path);
+            QFAIL("the file is missing");
+        } catch (const Error& e) {
+            const QString message = QString::fromUtf8(e.what());
+            QVERIFY2(message.contains(QStringLiteral("target_weights_as_tensor of TreeEnsembleRegressor")) &&
+                         message.contains(QStringLiteral("weights.bin")),
+                     qPrintable(message));
+        }
+        const Numbers weights{1, 10, 20, 4, 100};
+        std::ofstream(path.parent_path() / "weights.bin", std::ios::binary)
+            .write(reinterpret_cast<const char*>(weights.data()), 40);
+        const QString wrong =
+            difference(resultsOf(node, rows(), path).at(0), {3, 2}, {101, 10, 100, 20, 104, 0}, {1e-6, 1e-6});
         QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
     }
 

@@ -67,7 +67,8 @@ ImportedModel Import::run(std::string_view bytes) {
     for (const auto& import : model.opset_import())
         if (isDefaultDomain(import.domain())) upgradeNodes(graph, import.version());
     m_calls = inlineFunctions(model, m_path);
-    for (const std::string& problem : replaceTrees(graph)) m_out.remarks.push_back(at(problem));
+    for (const std::string& problem : replaceTrees(graph, m_path.parent_path()))
+        m_out.remarks.push_back(at(problem));
     for (const auto& value : graph.input())
         if (value.type().has_sequence_type() || value.type().has_optional_type())
             m_out.dimensions.insert(value.name());

@@ -46,7 +46,7 @@ Integers integersOf(const NodeProto& node, const std::string& name) {
 /// A list of floats, or of version 3 a tensor with a name of its own.
 Numbers numbersOf(const NodeProto& node, const std::string& name) {
     if (const AttributeProto* given = attributeOf(node, name + "_as_tensor"); given && given->has_t()) {
-        const Tensor tensor = tensorFromProto(given->t(), std::filesystem::path(), name);
+        const Tensor tensor = tensorFromProto(given->t(), {}, name); // loadTensors() was called
         Numbers out;
         for (std::int64_t i = 0; i < tensor.elementCount(); ++i) out.push_back(tensor.at(i));
         return out;
@@ -447,8 +447,23 @@ private:
     std::vector<NodeProto> m_out;
 };
 
-void replaceIn(onnx::GraphProto& graph, ElementTypes types, ValueNames& names,
-               std::vector<std::string>& problems) {
+std::string quoted(const NodeProto& node) {
+    return fmt::format("{} \"{}\"", node.op_type(),
+                       node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name());
+}
+
+/// Takes tensors in external data into the node.
+void loadTensors(NodeProto& node, const std::filesystem::path& folder) {
+    for (AttributeProto& attribute : *node.mutable_attribute()) {
+        if (!attribute.has_t() || attribute.t().data_location() != TensorProto::EXTERNAL) continue;
+        const Tensor tensor =
+            tensorFromProto(attribute.t(), folder, fmt::format("{} of {}", attribute.name(), quoted(node)));
+        *attribute.mutable_t() = protoFromTensor(tensor.view(), attribute.t().name());
+    }
+}
+
+void replaceIn(onnx::GraphProto& graph, const std::filesystem::path& folder, ElementTypes types,
+               ValueNames& names, std::vector<std::string>& problems) {
     const auto remember = [&](const onnx::ValueInfoProto& value) {
         if (value.type().has_tensor_type()) types[value.name()] = value.type().tensor_type().elem_type();
     };
@@ -459,19 +474,17 @@ void replaceIn(onnx::GraphProto& graph, ElementTypes types, ValueNames& names,
     nodes.Swap(graph.mutable_node());
     for (NodeProto& node : nodes) {
         for (AttributeProto& attribute : *node.mutable_attribute())
-            if (attribute.has_g()) replaceIn(*attribute.mutable_g(), types, names, problems);
+            if (attribute.has_g()) replaceIn(*attribute.mutable_g(), folder, types, names, problems);
         std::vector<NodeProto> replaced;
         if (isOldEnsemble(node)) {
+            loadTensors(node, folder);
             try {
                 const auto type = node.input_size() > 0 ? types.find(node.input(0)) : types.end();
                 replaced =
                     Replacement(node, type == types.end() ? std::nullopt : std::optional(type->second), names)
                         .take();
             } catch (const Unsupported& problem) {
-                problems.push_back(
-                    fmt::format("{} \"{}\" is a placeholder: {}", node.op_type(),
-                                node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name(),
-                                problem.what()));
+                problems.push_back(fmt::format("{} is a placeholder: {}", quoted(node), problem.what()));
             }
         }
         if (replaced.empty()) {
@@ -484,11 +497,11 @@ void replaceIn(onnx::GraphProto& graph, ElementTypes types, ValueNames& names,
 
 } // namespace
 
-std::vector<std::string> replaceTrees(onnx::GraphProto& graph) {
+std::vector<std::string> replaceTrees(onnx::GraphProto& graph, const std::filesystem::path& folder) {
     std::vector<std::string> problems;
     ValueNames names;
     names.take(graph);
-    replaceIn(graph, {}, names, problems);
+    replaceIn(graph, folder, {}, names, problems);
     return problems;
 }
 

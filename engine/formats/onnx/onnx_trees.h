@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <onnx/onnx_pb.h>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace twb {
 /// labels and leaves for class 0 only, the sum s belongs to the second label, as in ONNX Runtime: the scores
 /// are 1 − s and s if no weight is negative, whatever the post_transform, else −s and s. The label is that of
 /// the larger one.
-std::vector<std::string> replaceTrees(onnx::GraphProto& graph);
+///
+/// External data of their tensors must be in `folder`; throws like tensorFromProto().
+std::vector<std::string> replaceTrees(onnx::GraphProto& graph, const std::filesystem::path& folder);
 
 } // namespace twb
