@@ -1,6 +1,7 @@
 #include "widgets/module_edits.h"
 
 #include "graph/folding.h"
+#include "graph/module_tree.h"
 #include "widgets/edit_title.h"
 
 #include <algorithm>
@@ -19,15 +20,6 @@ Delta changeOf(const Frame& before, Frame after, std::string title) {
 }
 
 } // namespace
-
-bool liesIn(const Graph& graph, FrameId inner, FrameId outer) {
-    std::size_t steps = graph.frames().size(); // ends cycles of frames
-    for (const Frame* at = graph.find(inner); at; at = graph.find(at->parent)) {
-        if (at->id == outer) return true;
-        if (steps-- == 0) break;
-    }
-    return false;
-}
 
 void putIn(FrameId module, Delta& delta) {
     if (module == FrameId::none) return;
@@ -130,13 +122,7 @@ Delta dissolveModule(const Graph& graph, FrameId module) {
 }
 
 std::vector<NodeId> nodesOfModule(const Graph& graph, FrameId module) {
-    std::set<FrameId> inside;
-    for (const Frame& frame : graph.frames())
-        if (liesIn(graph, frame.id, module)) inside.insert(frame.id);
-    std::vector<NodeId> out;
-    for (const Node& node : graph.nodes())
-        if (inside.contains(node.frame)) out.push_back(node.id);
-    return out;
+    return module == FrameId::none ? std::vector<NodeId>() : ModuleTree(graph).allNodesIn(module);
 }
 
 Fragment moduleFragment(const Graph& graph, FrameId module) {

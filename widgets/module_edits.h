@@ -24,8 +24,6 @@ Delta colorModule(const Graph& graph, FrameId module, FrameColor color);
 Delta collapseModule(const Graph& graph, FrameId module);
 /// Removes the frame; its content belongs to the outer module. Empty for the body of an If, Loop or Scan.
 Delta dissolveModule(const Graph& graph, FrameId module);
-/// Whether `inner` is `outer` or is nested in it; false if `outer` is none.
-bool liesIn(const Graph& graph, FrameId inner, FrameId outer);
 /// Puts the nodes that `delta` adds outside of modules into `module`.
 void putIn(FrameId module, Delta& delta);
 /// The nodes of a module, including nested modules.

@@ -1,5 +1,6 @@
 #include "graph/module_op.h"
 
+#include "graph/module_tree.h"
 #include "ops/op_table.h"
 
 #include <fmt/format.h>
@@ -151,21 +152,10 @@ bool hasPort(const std::vector<ModuleOp::Port>& ports, PortRef at) {
 std::vector<NodeId> nodesMadeFrom(const Graph& graph, FrameId module, const ModuleOp& op) {
     const Frame* frame = graph.find(module);
     if (!frame || madeFrom(*frame) != op.ref()) return {};
-    std::set<FrameId> inside{module};
-    for (bool grows = true; grows;) {
-        grows = false;
-        for (const Frame& inner : graph.frames())
-            if (inside.contains(inner.parent)) grows = inside.insert(inner.id).second || grows;
-    }
     // Pasting gives the nodes ids in the order of the fragment.
-    std::vector<NodeId> out;
-    for (const Node& node : graph.nodes()) {
-        if (!inside.contains(node.frame)) continue;
-        const std::size_t at = out.size();
-        if (at == op.fragment.nodes.size() || op.fragment.nodes[at].op != node.op) return {};
-        out.push_back(node.id);
-    }
-    if (out.size() != op.fragment.nodes.size()) out.clear();
+    std::vector<NodeId> out = ModuleTree(graph).allNodesIn(module);
+    const auto opOf = [&](NodeId id) { return graph.find(id)->op; };
+    if (!std::ranges::equal(out, op.fragment.nodes, {}, opOf, &Node::op)) out.clear();
     return out;
 }
 

@@ -45,4 +45,13 @@ std::vector<NodeId> ModuleTree::allNodesIn(FrameId module) const {
     return nodes;
 }
 
+bool liesIn(const Graph& graph, FrameId inner, FrameId outer) {
+    std::size_t steps = graph.frames().size(); // ends cycles of frames
+    for (const Frame* at = graph.find(inner); at; at = graph.find(at->parent)) {
+        if (at->id == outer) return true;
+        if (steps-- == 0) break;
+    }
+    return false;
+}
+
 } // namespace twb

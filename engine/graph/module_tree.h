@@ -28,4 +28,7 @@ private:
     mutable std::unordered_map<FrameId, std::vector<NodeId>> m_nodes; ///< read when they are first asked for
 };
 
+/// Whether `inner` is `outer` or is nested in it; false if `outer` is none.
+bool liesIn(const Graph& graph, FrameId inner, FrameId outer);
+
 } // namespace twb

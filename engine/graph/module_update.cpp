@@ -1,3 +1,4 @@
+#include "graph/module_tree.h"
 #include "graph/module_versions.h"
 #include "graph/node_pairs.h"
 #include "ops/op_table.h"
@@ -12,15 +13,6 @@
 
 namespace twb {
 namespace {
-
-/// The frames of a module, the module first.
-std::vector<FrameId> framesOf(const Graph& graph, FrameId module) {
-    std::vector<FrameId> out{module};
-    for (std::size_t i = 0; i < out.size(); ++i)
-        for (const Frame& frame : graph.frames())
-            if (frame.parent == out[i]) out.push_back(frame.id);
-    return out;
-}
 
 template <class Nodes> Position cornerOf(const Nodes& nodes) {
     constexpr double kFar = std::numeric_limits<double>::max();
@@ -44,10 +36,7 @@ public:
     Update(DeltaBuilder& builder, FrameId module, const ModuleOp& op, std::vector<std::string>& remarks)
         : m_builder(builder), m_before(builder.graph()), m_module(module), m_op(op), m_fragment(op.fragment),
           m_remarks(remarks) {
-        const std::vector<FrameId> frames = framesOf(m_before, module);
-        const std::set<FrameId> inside(frames.begin(), frames.end());
-        for (const Node& node : m_before.nodes())
-            if (inside.contains(node.frame)) m_old.push_back(node);
+        for (const NodeId id : ModuleTree(m_before).allNodesIn(module)) m_old.push_back(*m_before.find(id));
         m_partners = pairNodes(m_fragment.nodes, m_old);
         for (std::size_t i = 0; i < m_partners.size(); ++i)
             if (m_partners[i]) m_newOf[m_old[*m_partners[i]].id] = i;
@@ -160,8 +149,9 @@ private:
     void replaceNodes() {
         const LaneId home = homeLane();
         for (const Node& old : m_old) m_builder.removeNode(old.id);
-        const std::vector<FrameId> frames = framesOf(m_builder.graph(), m_module);
-        for (std::size_t i = frames.size(); i-- > 1;) m_builder.removeFrame(frames[i]);
+        const auto levels = ModuleTree(m_builder.graph()).levelsIn(m_module);
+        for (auto level = levels.rbegin(); level != levels.rend(); ++level)
+            for (const FrameId inner : *level) m_builder.removeFrame(inner);
         const Position from = cornerOf(m_fragment.nodes);
         const Position to = cornerOf(m_old);
         paste(m_builder, m_fragment, {to.x - from.x, to.y - from.y}, home, &m_added);
@@ -178,9 +168,9 @@ private:
             }
             m_builder.change(node);
         }
-        for (const FrameId id : framesOf(m_builder.graph(), outermost)) {
+        const ModuleTree pasted(m_builder.graph());
+        for (const FrameId id : pasted.modulesIn(outermost)) {
             Frame frame = *m_builder.graph().find(id);
-            if (frame.parent != outermost) continue;
             frame.parent = m_module;
             m_builder.change(frame);
         }

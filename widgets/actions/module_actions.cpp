@@ -1,6 +1,7 @@
 #include "widgets/actions/module_actions.h"
 
 #include "graph/module_levels.h"
+#include "graph/module_tree.h"
 #include "graph/module_versions.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/actions/menu_action.h"

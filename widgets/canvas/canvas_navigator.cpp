@@ -1,5 +1,6 @@
 #include "widgets/canvas/canvas_navigator.h"
 
+#include "graph/module_tree.h"
 #include "widgets/canvas/heat.h"
 #include "widgets/canvas/paint_canvas.h"
 #include "widgets/document.h"
