@@ -233,6 +233,13 @@ std::vector<Fix> DeviceRule::copiesFor(const Moves& moves) const {
 
 std::vector<Fix> DeviceRule::detoursOf(const Moves& moves) const {
     std::vector<Fix> out;
+    const auto bypass = [](NodeId copy, PortRef tensor) {
+        Fix fix;
+        fix.kind = Fix::Kind::bypass;
+        fix.node = copy;
+        fix.edge = {tensor, {copy, 0}};
+        return fix;
+    };
     const TensorCopies copies(m_graph, [&](NodeId node) { return deviceOf(node, moves); });
     for (const auto& [moved, home] : moves) {
         std::vector<std::pair<PortRef, PortRef>>
@@ -251,12 +258,19 @@ std::vector<Fix> DeviceRule::detoursOf(const Moves& moves) const {
                 follow(copy, tensor);
                 continue;
             }
-            Fix fix;
-            fix.kind = Fix::Kind::bypass;
-            fix.node = copy.node;
-            fix.edge = {tensor, {copy.node, 0}};
-            out.push_back(std::move(fix));
+            out.push_back(bypass(copy.node, tensor));
         }
+        if (!copies.isCopy(moved)) continue;
+        // The moved node may itself be the way back.
+        const PortRef source = *m_graph.sourceOf({moved, 0});
+        PortRef original = source;
+        for (std::size_t i = 0;
+             i < kFarthestOrigin && copies.isCopy(original.node) && deviceOf(original.node, moves) != home;
+             ++i)
+            original = *m_graph.sourceOf({original.node, 0});
+        if (original != source && deviceOf(original.node, moves) == home &&
+            !m_analysis.find(original.node)->disabled)
+            out.push_back(bypass(moved, original));
     }
     return out;
 }

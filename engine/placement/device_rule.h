@@ -43,8 +43,8 @@ public:
     /// A To for each operand that is on the right device before these moves but not after them. Consumers on
     /// one device share a copy, whose price counts for the first of them.
     std::vector<Fix> copiesFor(const Moves& moves) const;
-    /// To nodes that copy a tensor of a moved node to the device where it is after these moves, each with the
-    /// edges that bypass it.
+    /// To nodes that, after these moves, copy a tensor to the device where its original is: copies of a
+    /// tensor of a moved node, and moved To nodes. Each with the edges that bypass it.
     std::vector<Fix> detoursOf(const Moves& moves) const;
     /// The price of the copies in one iteration.
     Price priceOf(const Moves& moves) const;

@@ -32,7 +32,7 @@ double sumNs(const Graph& graph, const Analysis& analysis, const DeviceMap& devi
     return problem.nsOf(problem.now());
 }
 
-/// The changes of a delta as fixes: moved nodes, added and removed To nodes.
+/// The changes of a delta as fixes: moved nodes, other sources, added and removed To nodes.
 std::vector<Fix> fixesOf(const Graph& before, const Graph& after, const Delta& delta,
                          const Analysis& analysis, const DeviceMap& devices) {
     std::vector<Fix> moves;
@@ -64,9 +64,23 @@ std::vector<Fix> fixesOf(const Graph& before, const Graph& after, const Delta& d
                 moveFix(before, change.after->id, devices.resolve(after.deviceOf(*change.after))));
         }
     }
+    // An input that reads an existing copy of its tensor.
+    std::vector<Fix> readings;
+    for (const Edge& edge : delta.edgesAdded) {
+        const auto source = before.find(edge.to.node) ? before.sourceOf(edge.to) : std::nullopt;
+        if (!source || !before.find(edge.from.node) || !after.find(source->node)) continue;
+        Fix fix;
+        fix.edge = {*source, edge.to};
+        fix.node = edge.to.node;
+        fix.device = analysis.find(edge.from.node)->device;
+        fix.title = fmt::format("read {} instead of {} in {}", labelOf(after, edge.from.node),
+                                labelOf(after, source->node), labelOf(after, fix.node));
+        fix.price.isKnown = true;
+        readings.push_back(std::move(fix));
+    }
     for (Fix& fix : moves) fix.price.isKnown = true;
     for (Fix& fix : removals) fix.price.isKnown = true;
-    for (auto* more : {&copies, &removals})
+    for (auto* more : {&readings, &copies, &removals})
         moves.insert(moves.end(), std::make_move_iterator(more->begin()),
                      std::make_move_iterator(more->end()));
     return moves;

@@ -93,12 +93,13 @@ private Q_SLOTS:
         QTest::addColumn<int>("gpus");
         QTest::newRow("cpu and one GPU") << 1;
         QTest::newRow("cpu and two GPUs") << 2;
+        QTest::newRow("cpu and three GPUs") << 3;
     }
     void claimedTimeIsThatOfThePlan() {
         QFETCH(int, gpus);
         const DeviceMap devices = simulatedMap(gpus);
-        std::vector<std::string> names{"cpu", "cuda:0"};
-        if (gpus == 2) names.push_back("cuda:1");
+        std::vector<std::string> names{"cpu"};
+        for (int gpu = 0; gpu < gpus; ++gpu) names.push_back("cuda:" + std::to_string(gpu));
         std::mt19937_64 random(23);
         int mended = 0;
         int merged = 0;
@@ -143,6 +144,29 @@ private Q_SLOTS:
                                           [](const Node& node) { return node.op == "To"; });
         QCOMPARE(copies, 1);
         QVERIFY(!analyze(graph, devices, Policy::strict, nullptr).hasErrors());
+    }
+
+    /// Only an edge changed, and the list of fixes was empty.
+    void anExistingCopyIsRead() {
+        GraphMaker g;
+        const NodeId x = g.node("RandomNormal", "x", "cpu", {{"shape", std::vector<std::int64_t>{512, 512}}});
+        g.node("Probe", "stays", "cpu", {}, {x});
+        const NodeId copy = g.node("To", "copy", "cuda:0", {}, {x});
+        g.node("MatMul", "product", "cuda:0", {}, {copy, copy});
+        const NodeId relu = g.node("Relu", "relu", "cuda:0", {}, {x});
+        const DeviceMap devices = simulatedMap();
+        const Analysis analysis = analyze(g.graph(), devices, Policy::strict, nullptr);
+        const FixSet set = minimalFixSet(g.graph(), analysis, devices, nullptr);
+        QCOMPARE(set.fixes.size(), std::size_t{1});
+        QCOMPARE(set.fixes[0].title, std::string("read copy instead of x in relu"));
+        QVERIFY(set.fixes[0].price.isKnown && set.fixes[0].price.bytes == 0);
+        Graph graph = g.graph();
+        graph.apply(set.delta);
+        QVERIFY(graph.sourceOf({relu, 0}) == PortRef({copy, 0}));
+        // The fix alone has the same effect.
+        Graph mended = g.graph();
+        mended.apply(combineFixes(mended, analysis, devices, set.fixes, "fix"));
+        QVERIFY(mended.sourceOf({relu, 0}) == PortRef({copy, 0}));
     }
 
     void aLongAlternatingChain() {

@@ -26,12 +26,13 @@ private Q_SLOTS:
         QTest::addColumn<int>("gpus");
         QTest::newRow("cpu and one GPU") << 1;
         QTest::newRow("cpu and two GPUs") << 2;
+        QTest::newRow("cpu and three GPUs") << 3;
     }
     void everyOfferedFixMends() {
         QFETCH(int, gpus);
         const DeviceMap devices = simulatedMap(gpus);
-        std::vector<std::string> names{"cpu", "cuda:0"};
-        if (gpus == 2) names.push_back("cuda:1");
+        std::vector<std::string> names{"cpu"};
+        for (int gpu = 0; gpu < gpus; ++gpu) names.push_back("cuda:" + std::to_string(gpu));
         std::mt19937_64 random(17);
         std::size_t applied = 0;
         for (int round = 0; round < 150; ++round) {
@@ -98,6 +99,24 @@ private Q_SLOTS:
         mended.apply(combineFixes(mended, analysis, devices, {first}, first.title));
         QVERIFY(mended.sourceOf({relu, 0}) == PortRef({x, 0}));
         QVERIFY(!mended.find(copy)); // without consumers
+    }
+
+    /// x is on cuda:1; through its copies on cpu and cuda:0 it came back as a second one.
+    void aMovedToIsNotTheWayBack() {
+        GraphMaker g;
+        const NodeId x = g.node("Zeros", "x", "cuda:1", {{"shape", Ints{8}}});
+        const NodeId there = g.node("To", "there", "cpu", {}, {x});
+        g.node("Relu", "other", "cpu", {}, {there});
+        const NodeId copy = g.node("To", "copy", "cuda:0", {}, {there});
+        const NodeId out = g.node("Probe", "out", "cuda:1", {}, {copy});
+        const DeviceMap devices = simulatedMap(2);
+        const Analysis analysis = analyze(g.graph(), devices, Policy::strict, nullptr);
+        const Fix move = moveFix(g.graph(), copy, Device::cuda(1));
+        Graph mended = g.graph();
+        mended.apply(combineFixes(mended, analysis, devices, {move}, move.title));
+        QVERIFY(mended.sourceOf({out, 0}) == PortRef({x, 0}));
+        QVERIFY(!mended.find(copy));
+        QVERIFY(analyze(mended, devices, Policy::strict, nullptr).diagnostics.empty());
     }
 
     /// A To is placed to the right of its producer and to the left of its consumers, and covers no other
