@@ -1,173 +1,12 @@
 #include "backends/cpu/strided.h"
-#include "support/op_runner.h"
+#include "ops/convolution_oracle.h"
 #include "support/test_main.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 using namespace twb;
 using namespace twb::test;
-
-namespace {
-
-using Integers = std::vector<std::int64_t>;
-
-/// The attributes of a convolution in full: one entry per spatial axis.
-struct Setting {
-    Integers kernel, strides, dilations, padBegin, padEnd;
-    std::int64_t groups = 1;
-
-    Attributes attributes() const {
-        Integers pads = padBegin;
-        pads.insert(pads.end(), padEnd.begin(), padEnd.end());
-        return {{"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"group", groups}};
-    }
-};
-
-/// Calls visit(place, index) for every position of a grid, row-major.
-template <class Visit> void overGrid(const Integers& sizes, const Visit& visit) {
-    std::int64_t count = 1;
-    for (std::int64_t size : sizes) count *= size;
-    for (std::int64_t i = 0; i < count; ++i) {
-        Integers place(sizes.size());
-        std::int64_t rest = i;
-        for (std::size_t a = sizes.size(); a-- > 0;) {
-            place[a] = rest % sizes[a];
-            rest /= sizes[a];
-        }
-        visit(place, i);
-    }
-}
-
-std::int64_t productOf(const Integers& sizes) {
-    std::int64_t count = 1;
-    for (std::int64_t size : sizes) count *= size;
-    return count;
-}
-
-/// Calls meet(position, tap, element) for each combination; `element` is -1 in the padding.
-template <class Meet>
-void overWindow(const Setting& s, const Integers& in, const Integers& out, const Meet& meet) {
-    overGrid(out, [&](const Integers& position, std::int64_t o) {
-        overGrid(s.kernel, [&](const Integers& tap, std::int64_t t) {
-            std::int64_t element = 0;
-            for (std::size_t a = 0; a < in.size(); ++a) {
-                const std::int64_t at = position[a] * s.strides[a] + tap[a] * s.dilations[a] - s.padBegin[a];
-                if (at < 0 || at >= in[a]) return;
-                element = element * in[a] + at;
-            }
-            meet(o, t, element);
-        });
-    });
-}
-
-struct Sizes {
-    std::int64_t batch, inChannels, outChannels; ///< channels per group
-    Integers in, out;
-};
-
-std::vector<double> convolved(const Setting& s, const Sizes& z, const std::vector<double>& x,
-                              const std::vector<double>& w, const std::vector<double>& bias) {
-    const std::int64_t in = productOf(z.in);
-    const std::int64_t out = productOf(z.out);
-    const std::int64_t taps = productOf(s.kernel);
-    std::vector<double> y;
-    for (std::int64_t n = 0; n < z.batch; ++n)
-        for (std::int64_t m = 0; m < s.groups * z.outChannels; ++m) {
-            std::vector<double> plane(static_cast<std::size_t>(out),
-                                      bias.empty() ? 0 : bias[static_cast<std::size_t>(m)]);
-            const std::int64_t group = m / z.outChannels;
-            overWindow(s, z.in, z.out, [&](std::int64_t o, std::int64_t t, std::int64_t element) {
-                for (std::int64_t c = 0; c < z.inChannels; ++c)
-                    plane[static_cast<std::size_t>(o)] +=
-                        x[static_cast<std::size_t>(((n * s.groups + group) * z.inChannels + c) * in +
-                                                   element)] *
-                        w[static_cast<std::size_t>((m * z.inChannels + c) * taps + t)];
-            });
-            y.insert(y.end(), plane.begin(), plane.end());
-        }
-    return y;
-}
-
-/// Scatters x, which has the sizes `out`, over the sizes `in`.
-std::vector<double> spread(const Setting& s, const Sizes& z, const std::vector<double>& x,
-                           const std::vector<double>& w, const std::vector<double>& bias) {
-    const std::int64_t in = productOf(z.in);
-    const std::int64_t out = productOf(z.out);
-    const std::int64_t taps = productOf(s.kernel);
-    std::vector<double> y;
-    for (std::int64_t n = 0; n < z.batch; ++n)
-        for (std::int64_t c = 0; c < s.groups * z.inChannels; ++c) {
-            std::vector<double> plane(static_cast<std::size_t>(in),
-                                      bias.empty() ? 0 : bias[static_cast<std::size_t>(c)]);
-            const std::int64_t group = c / z.inChannels;
-            overWindow(s, z.in, z.out, [&](std::int64_t o, std::int64_t t, std::int64_t element) {
-                for (std::int64_t m = 0; m < z.outChannels; ++m) {
-                    const std::int64_t outer = group * z.outChannels + m;
-                    plane[static_cast<std::size_t>(element)] +=
-                        x[static_cast<std::size_t>((n * s.groups * z.outChannels + outer) * out + o)] *
-                        w[static_cast<std::size_t>((outer * z.inChannels + c % z.inChannels) * taps + t)];
-                }
-            });
-            y.insert(y.end(), plane.begin(), plane.end());
-        }
-    return y;
-}
-
-/// The gradient of w, from x and the gradient of the result.
-std::vector<double> weightGradient(const Setting& s, const Sizes& z, const std::vector<double>& x,
-                                   const std::vector<double>& dy) {
-    const std::int64_t in = productOf(z.in);
-    const std::int64_t out = productOf(z.out);
-    const std::int64_t taps = productOf(s.kernel);
-    const std::int64_t results = s.groups * z.outChannels;
-    std::vector<double> dw(static_cast<std::size_t>(results * z.inChannels * taps), 0);
-    for (std::int64_t n = 0; n < z.batch; ++n)
-        for (std::int64_t m = 0; m < results; ++m)
-            for (std::int64_t c = 0; c < z.inChannels; ++c)
-                overWindow(s, z.in, z.out, [&](std::int64_t o, std::int64_t t, std::int64_t element) {
-                    const std::int64_t plane = (n * s.groups + m / z.outChannels) * z.inChannels + c;
-                    dw[static_cast<std::size_t>((m * z.inChannels + c) * taps + t)] +=
-                        dy[static_cast<std::size_t>((n * results + m) * out + o)] *
-                        x[static_cast<std::size_t>(plane * in + element)];
-                });
-    return dw;
-}
-
-Shape planes(std::int64_t batch, std::int64_t channels, const Integers& sizes) {
-    Integers dims{batch, channels};
-    dims.insert(dims.end(), sizes.begin(), sizes.end());
-    return Shape(dims);
-}
-
-/// A random convolution that fits: kernel and padding with at least one position along each axis.
-void throwDice(Dice& dice, int rank, Setting& s, Sizes& z) {
-    s = {};
-    z = {dice.integer(1, 2), dice.integer(1, 5), dice.integer(1, 5), {}, {}};
-    s.groups = dice.one(3) ? dice.integer(2, 3) : 1;
-    if (dice.one(5)) z.inChannels = z.outChannels = 1;
-    if (dice.one(12)) z.inChannels = 40;
-    for (int a = 0; a < rank; ++a) {
-        s.kernel.push_back(dice.one(3) ? 1 : dice.integer(1, 3));
-        s.strides.push_back(dice.integer(1, 3));
-        s.dilations.push_back(dice.integer(1, 3));
-        s.padBegin.push_back(dice.integer(0, 2));
-        s.padEnd.push_back(dice.integer(0, 2));
-        const std::int64_t reach = (s.kernel.back() - 1) * s.dilations.back() + 1;
-        const std::int64_t pad = s.padBegin.back() + s.padEnd.back();
-        z.in.push_back(std::max<std::int64_t>(dice.integer(1, rank > 2 ? 5 : 9), reach - pad));
-        z.out.push_back((z.in.back() + pad - reach) / s.strides.back() + 1);
-    }
-}
-
-Tolerance forDepth(const char* op, std::int64_t depth) {
-    Tolerance tolerance = findOp(op)->tolerance;
-    tolerance.atol *= std::max<double>(1, static_cast<double>(depth) / 10);
-    return tolerance;
-}
-
-} // namespace
 
 class TestConvolution : public QObject {
     Q_OBJECT
@@ -183,14 +22,8 @@ private Q_SLOTS:
     void constantWeightsArePackedOnce();
     void winogradIsExactForSpecialNumbers();
     void causal();
-    void autoPad();
-    void outputShapes();
     void integers();
     void quantized();
-    void empty();
-    void infers();
-    void refuses_data();
-    void refuses();
 };
 
 void TestConvolution::conv_data() {
@@ -369,40 +202,6 @@ void TestConvolution::causal() {
     QVERIFY(error({{2, 3, 4}, {3, 1, 2}, {3}, {2, 3, 2}}).contains("past_state must have size [2, 3, 1]"));
 }
 
-void TestConvolution::autoPad() {
-    const Tensor x = tensorOf(DType::f32, {1, 1, 5}, {1, 2, 3, 4, 5});
-    const Tensor w = tensorOf(DType::f32, {1, 1, 2}, {1, 10});
-    const auto run = [&](const char* mode, std::int64_t stride) {
-        return valuesOf(
-            runOp("Conv", {{"auto_pad", std::string(mode)}, {"strides", Integers{stride}}}, {x, w})[0]);
-    };
-    QCOMPARE(run("VALID", 1), (std::vector<double>{21, 32, 43, 54}));
-    QCOMPARE(run("SAME_UPPER", 1), (std::vector<double>{21, 32, 43, 54, 5}));
-    QCOMPARE(run("SAME_LOWER", 1), (std::vector<double>{10, 21, 32, 43, 54}));
-    QCOMPARE(run("SAME_UPPER", 2), (std::vector<double>{21, 43, 5}));
-    QCOMPARE(run("SAME_LOWER", 2), (std::vector<double>{10, 32, 54}));
-}
-
-void TestConvolution::outputShapes() {
-    const TensorType x{DType::f32, {1, 1, 3, 3}};
-    const TensorType w{DType::f32, {1, 2, 3, 3}};
-    const auto shape = [&](Attributes attributes) {
-        attributes.set("strides", Integers{3, 2});
-        return inferTypes("ConvTranspose", attributes, {x, w})[0].shape;
-    };
-    QCOMPARE(shape({}), (Shape{1, 2, 9, 7}));
-    QCOMPARE(shape({{"output_padding", Integers{1, 1}}}), (Shape{1, 2, 10, 8}));
-    QCOMPARE(shape({{"output_shape", Integers{10, 8}}}), (Shape{1, 2, 10, 8}));
-    QCOMPARE(shape({{"output_shape", Integers{1, 2, 10, 8}}}), (Shape{1, 2, 10, 8}));
-    QCOMPARE(shape({{"auto_pad", std::string("SAME_UPPER")}}), (Shape{1, 2, 9, 6}));
-    QCOMPARE(shape({{"pads", Integers{1, 2, 1, 2}}}), (Shape{1, 2, 7, 3}));
-    // Elements beyond the last window are the bias alone.
-    const Tensor y = runOp("ConvTranspose", {{"output_shape", Integers{5}}, {"strides", Integers{2}}},
-                           {tensorOf(DType::f32, {1, 1, 2}, {1, 2}), tensorOf(DType::f32, {1, 1, 2}, {1, 10}),
-                            tensorOf(DType::f32, {1}, {100})})[0];
-    QCOMPARE(valuesOf(y), (std::vector<double>{101, 110, 102, 120, 100}));
-}
-
 void TestConvolution::integers() {
     Dice dice(54);
     for (DType xType : {DType::u8, DType::i8})
@@ -477,101 +276,6 @@ void TestConvolution::quantized() {
                 QVERIFY(std::abs(y.at(static_cast<std::int64_t>(i)) - clipped) <= 0.5 + 1e-3);
             }
         }
-}
-
-void TestConvolution::empty() {
-    for (DType type : {DType::f32, DType::f64, DType::bf16}) {
-        const auto none = [&](const Shape& shape) { return Tensor::onHost({type, shape}); };
-        const Tensor w = none({3, 2, 2, 2});
-        QCOMPARE(runOp("Conv", {}, {none({0, 2, 5, 5}), w})[0].shape(), (Shape{0, 3, 4, 4}));
-        const Tensor bias = tensorOf(type, {3}, {1, 2, 3});
-        // Without input channels, the result is the bias.
-        const Tensor y = runOp("Conv", {}, {none({1, 0, 2, 2}), none({3, 0, 2, 2}), bias})[0];
-        QCOMPARE(valuesOf(y), (std::vector<double>{1, 2, 3}));
-        QCOMPARE(runOp("ConvTranspose", {}, {none({0, 3, 5, 5}), w})[0].shape(), (Shape{0, 2, 6, 6}));
-        const Tensor spread = runOp("ConvTranspose", {}, {none({1, 0, 1, 1}), none({0, 3, 1, 1}), bias})[0];
-        QCOMPARE(valuesOf(spread), (std::vector<double>{1, 2, 3}));
-        // Without images, the gradient is 0.
-        const Tensor dw = runOp("ConvWeightGrad", {{"kernel_shape", Integers{1, 2}}},
-                                {none({0, 2, 3, 3}), none({0, 1, 3, 4})})[0];
-        QCOMPARE(dw.shape(), (Shape{2, 1, 1, 2}));
-        QCOMPARE(valuesOf(dw), std::vector<double>(4, 0));
-    }
-}
-
-void TestConvolution::infers() {
-    const TensorType x{DType::f32, {kUnknownDim, 3, kUnknownDim, 32}};
-    const TensorType w{DType::f32, {8, 3, 3, 3}};
-    QCOMPARE(inferTypes("Conv", {}, {x, w})[0].shape, (Shape{kUnknownDim, 8, kUnknownDim, 30}));
-    QCOMPARE(inferTypes("ConvTranspose", {}, {{DType::f32, {kUnknownDim, 8, kUnknownDim, 4}}, w})[0].shape,
-             (Shape{kUnknownDim, 3, kUnknownDim, 6}));
-    const TensorType dy{DType::f32, {kUnknownDim, 8, 4, 15}};
-    QCOMPARE(inferTypes("ConvWeightGrad", {{"kernel_shape", Integers{3, 3}}, {"strides", Integers{2, 2}}},
-                        {dy, x})[0]
-                 .shape,
-             (Shape{8, 3, 3, 3}));
-}
-
-void TestConvolution::refuses_data() {
-    QTest::addColumn<QString>("op");
-    QTest::addColumn<Attributes>("attributes");
-    QTest::addColumn<QString>("x");
-    QTest::addColumn<QString>("w");
-    QTest::addColumn<QString>("says");
-    const auto row = [](const char* tag, const char* op, const Attributes& attributes, const char* x,
-                        const char* w, const char* says) {
-        QTest::addRow("%s", tag) << QString(op) << attributes << QString(x) << QString(w) << QString(says);
-    };
-    row("channels", "Conv", {}, "1 4 8 8", "6 3 3 3",
-        "shape-mismatch: Given groups=1, weight of size [6, 3, 3, 3], expected input[1, 4, 8, 8] to have 3 "
-        "channels, but got 4 channels instead");
-    row("groups", "Conv", {{"group", std::int64_t{4}}}, "1 12 8 8", "6 3 3 3", "divisible by 4");
-    row("no groups", "Conv", {{"group", std::int64_t{0}}}, "1 12 8 8", "6 3 3 3", "\"group\" must be");
-    row("rank", "Conv", {}, "1 3 8 8", "6 3 3", "Expected a weight of 4 dimensions");
-    row("no spatial axis", "Conv", {}, "1 3", "6 3", "at least one spatial axis");
-    row("kernel too large", "Conv", {}, "1 3 2 2", "6 3 3 3",
-        "Kernel size can't be greater than actual input size");
-    row("strides", "Conv", {{"strides", Integers{1}}}, "1 3 8 8", "6 3 3 3",
-        "\"strides\" must have 2 entries");
-    row("no stride", "Conv", {{"strides", Integers{0, 1}}}, "1 3 8 8", "6 3 3 3", "must be");
-    row("pads", "Conv", {{"pads", Integers{1, 1}}}, "1 3 8 8", "6 3 3 3", "\"pads\" must have 4 entries");
-    row("huge dilation", "Conv", {{"dilations", Integers{std::int64_t{1} << 40, 1}}}, "1 3 8 8", "6 3 3 3",
-        "\"dilations\" must be");
-    row("kernel_shape", "Conv", {{"kernel_shape", Integers{2, 2}}}, "1 3 8 8", "6 3 3 3",
-        "but the weight has size [6, 3, 3, 3]");
-    row("huge input", "Conv", {}, "1 3 8 4611686018427387904", "6 3 3 3", "too-large");
-    row("transpose channels", "ConvTranspose", {}, "1 4 8 8", "6 3 3 3",
-        "expected input[1, 4, 8, 8] to have 6");
-    row("output padding", "ConvTranspose", {{"output_padding", Integers{1, 0}}}, "1 6 8 8", "6 3 3 3",
-        "output padding must be smaller than either stride or dilation");
-    row("padded away", "ConvTranspose", {{"pads", Integers{9, 0, 9, 0}}}, "1 6 8 8", "6 3 3 3",
-        "removes more");
-    // The gradient of the result and the image.
-    const Attributes three{{"kernel_shape", Integers{3, 3}}, {"group", std::int64_t{2}}};
-    row("gradient", "ConvWeightGrad", three, "1 4 5 6", "1 4 8 8",
-        "shape-mismatch: the gradient of a convolution's result must have its shape [1, 4, 6, 6], but has "
-        "shape [1, 4, 5, 6]");
-    row("gradient groups", "ConvWeightGrad", three, "1 3 6 6", "1 4 8 8",
-        "dY has 3 channels, which 2 groups cannot share equally");
-    row("image groups", "ConvWeightGrad", three, "1 4 6 6", "1 5 8 8",
-        "X has 5 channels, which 2 groups cannot share equally");
-}
-
-void TestConvolution::refuses() {
-    QFETCH(QString, op);
-    QFETCH(Attributes, attributes);
-    QFETCH(QString, x);
-    QFETCH(QString, w);
-    QFETCH(QString, says);
-    const auto type = [](const QString& text) {
-        Integers dims;
-        for (const QString& size : text.split(' ')) dims.push_back(size.toLongLong());
-        return TensorType{DType::f32, Shape(dims)};
-    };
-    const QString error = inferError([&] {
-        inferTypes(op.toStdString(), attributes, std::vector<TensorType>{type(x), type(w)});
-    });
-    QVERIFY2(error.contains(says), qPrintable(error));
 }
 
 /// The step's memory keeps the packed form of constant weights; other weights are packed at every launch.
