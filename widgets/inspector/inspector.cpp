@@ -4,18 +4,18 @@
 #include "graph/routes.h"
 #include "ops/op_table.h"
 #include "placement/fixes.h"
-#include "profile/report.h"
 #include "widgets/edit_title.h"
-#include "widgets/engine_words.h"
 #include "widgets/finish_typing.h"
 #include "widgets/graph_edits.h"
 #include "widgets/inspector/attribute_editor.h"
+#include "widgets/inspector/attribute_form.h"
 #include "widgets/inspector/op_help_view.h"
 #include "widgets/inspector/problem_cards.h"
+#include "widgets/inspector/selection_facts.h"
 #include "widgets/inspector/tensor_panel.h"
-#include "widgets/inspector/tensor_text.h"
 #include "widgets/labels.h"
-#include "widgets/price.h"
+#include "widgets/module_edits.h"
+#include "widgets/palette/own_modules.h"
 #include "widgets/text.h"
 
 #include <QComboBox>
@@ -38,14 +38,6 @@ constexpr int kMargin = 16;
 constexpr int kBesideName = 20;
 constexpr int kNameWidth = 144;
 constexpr int kLeastNameWidth = 72;
-
-QString shapeText(const Shape& shape) {
-    if (shape.rank() == 0) return QObject::tr("scalar");
-    QStringList sizes;
-    for (const std::int64_t size : shape)
-        sizes << (size == kUnknownDim ? QStringLiteral("?") : grouped(size));
-    return sizes.join(QStringLiteral(" × "));
-}
 
 constexpr int kAllOfIt = 10'000; ///< as a stretch factor
 
@@ -87,8 +79,8 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
     : QScrollArea(parent), m_document(document), m_runs(runs), m_training(training), m_name(new QLineEdit),
       m_title(new ElidedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
       m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_help(new OpHelpView),
-      m_lane(new LaneChoice), m_attributes(new QWidget), m_attributeRows(new QVBoxLayout(m_attributes)),
-      m_factsHeading(makeHeading({})), m_facts(new FactRows),
+      m_lane(new LaneChoice), m_attributes(new AttributeForm(document)), m_factsHeading(makeHeading({})),
+      m_facts(new FactRows),
       m_tensor(new TensorPanel(tr("Tensor"), [this](const QString& path) { m_document.checkTarget(path); })),
       m_gradient(
           new TensorPanel(tr("Gradient"), [this](const QString& path) { m_document.checkTarget(path); })),
@@ -104,8 +96,6 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
     auto* layout = new QVBoxLayout(content);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    m_attributeRows->setContentsMargins(0, 0, 0, 0);
-    m_attributeRows->setSpacing(6);
     m_placement = makePlacement();
     layout->addWidget(makeHeader());
     layout->addWidget(section({m_attributes, m_placement, m_help}));
@@ -128,6 +118,7 @@ Inspector::Inspector(Document& document, RunController& runs, TrainingRun& train
     layout->addStretch(1);
     setWidget(content);
 
+    connect(m_attributes, &AttributeForm::refused, this, &Inspector::refused);
     connect(m_help, &OpHelpView::exampleRequested, this, &Inspector::exampleRequested);
     connect(m_problems, &ProblemCards::fixRequested, this, &Inspector::fixRequested);
     connect(m_problems, &ProblemCards::allRequested, this, &Inspector::problemsRequested);
@@ -217,7 +208,7 @@ void Inspector::editName() {
 }
 
 void Inspector::openHelp() {
-    if (!selectedModule() && (!onlyNode() || !findOp(onlyNode()->op))) {
+    if (!selectedModule(m_document) && (!onlyNode() || !findOp(onlyNode()->op))) {
         Q_EMIT said(tr("Select one node to see the help for its op."));
         return;
     }
@@ -231,7 +222,7 @@ void Inspector::refresh() {
     const Node* node = onlyNode();
     const Selection& selection = m_document.selection();
     // An editor that is hidden gives up the focus, and would then set the attribute of a graph that is gone.
-    if (selection.nodes.empty()) dropEditors();
+    if (selection.nodes.empty()) m_attributes->clear();
     m_name->setVisible(node != nullptr);
     m_title->setVisible(node == nullptr);
     m_op->setVisible(node != nullptr);
@@ -239,13 +230,12 @@ void Inspector::refresh() {
     m_attributes->setVisible(!selection.nodes.empty());
     m_placement->setVisible(!selection.nodes.empty());
     const Op* op = node ? findOp(node->op) : nullptr;
-    const ModuleOp* module = selectedModule();
+    const ModuleOp* module = selectedModule(m_document);
     m_help->setVisible(op || module);
     if (module)
         m_help->setModule(*module);
     else
         m_help->setOp(op);
-    if (selection.nodes.empty()) m_builtFor.clear();
 
     if (node)
         showNode(*node);
@@ -310,7 +300,7 @@ QString Inspector::placeholderText(const Node& node) const {
 
 void Inspector::showNode(const Node& node) {
     const Op* op = findOp(node.op);
-    if (!m_name->hasFocus() || m_builtFor != std::set{node.id} || m_shownName != node.name) {
+    if (!m_name->hasFocus() || !m_attributes->isFor({node.id}) || m_shownName != node.name) {
         m_name->setText(toQt(node.name));
         m_name->setCursorPosition(0);
         m_shownName = node.name;
@@ -322,70 +312,8 @@ void Inspector::showNode(const Node& node) {
         m_doc->setText(placeholderText(node));
     else
         m_doc->setText(toQt(op->formula.empty() ? op->doc : op->doc + "\n" + op->formula));
-    showAttributes({&node});
+    m_attributes->showNodes({&node});
     fillLanes({node.id});
-}
-
-/// The attributes that all of these nodes have.
-void Inspector::showAttributes(const std::vector<const Node*>& nodes) {
-    std::set<NodeId> ids;
-    std::vector<const Op*> ops;
-    for (const Node* node : nodes) {
-        ids.insert(node->id);
-        const Op* op = findOp(node->op);
-        if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(op);
-    }
-    if (std::find(ops.begin(), ops.end(), nullptr) != ops.end())
-        ops.clear(); // an unknown op has no known attributes
-    if (ids != m_builtFor || ops != m_builtOps || m_document.folder() != m_builtFolder || m_builtModule) {
-        m_builtFor = std::move(ids);
-        m_builtFolder = m_document.folder();
-        buildAttributes(ops);
-    }
-    for (AttributeEditor* editor : m_editors) {
-        const auto valueOf = [&](const Node* node) {
-            const AttributeValue* value = node->attributes.find(editor->spec().name);
-            return value ? std::optional(*value) : std::nullopt;
-        };
-        const auto first = valueOf(nodes.front());
-        const bool same =
-            std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) { return valueOf(node) == first; });
-        if (same)
-            editor->setValue(first);
-        else
-            editor->setMixed();
-    }
-}
-
-void Inspector::dropEditors() {
-    for (AttributeEditor* editor : std::exchange(m_editors, {})) {
-        editor->disconnect(this); // hide() takes the focus from the editor, which then reports its text
-        editor->hide();
-        editor->deleteLater(); // the call may come from this editor
-    }
-    m_builtOps.clear();
-    m_builtModule.reset();
-}
-
-void Inspector::buildAttributes(const std::vector<const Op*>& ops) {
-    dropEditors();
-    m_builtOps = ops;
-    if (ops.empty()) return;
-    for (const AttributeSpec& spec : ops.front()->attributes) {
-        const bool isShared = std::all_of(ops.begin(), ops.end(), [&](const Op* op) {
-            const AttributeSpec* other = op->attribute(spec.name);
-            return other && other->type == spec.type && other->choices == spec.choices &&
-                   other->defaultValue == spec.defaultValue;
-        });
-        if (!isShared) continue;
-        auto* editor = new AttributeEditor(ops, spec, m_document.folder(), m_attributes);
-        connect(editor, &AttributeEditor::edited, this,
-                [this, editor, nodes = m_builtFor](const AttributeEdit& edit) {
-                    setAttribute(nodes, editor->spec(), edit.value);
-                });
-        m_attributeRows->addWidget(editor);
-        m_editors.push_back(editor);
-    }
 }
 
 void Inspector::showEdge(const Edge& edge) {
@@ -403,12 +331,26 @@ void Inspector::showMany() {
     m_title->setText(tr("%1 nodes").arg(grouped(qint64(nodes.size()))));
     std::vector<const Node*> selected;
     for (const NodeId id : nodes) selected.push_back(m_document.graph().find(id));
-    showAttributes(selected);
-    const bool oneOp = m_builtOps.size() == 1;
-    m_doc->setText(oneOp ? tr("All are %1. Changes apply to all of them.").arg(toQt(m_builtOps.front()->name))
-                   : m_editors.empty() ? tr("Move, copy or delete them together.")
-                                       : tr("Changes apply to all of them."));
+    m_attributes->showNodes(selected);
+    const std::vector<const Op*>& ops = m_attributes->ops();
+    m_doc->setText(ops.size() == 1
+                       ? tr("All are %1. Changes apply to all of them.").arg(toQt(ops.front()->name))
+                   : m_attributes->isEmpty() ? tr("Move, copy or delete them together.")
+                                             : tr("Changes apply to all of them."));
     fillLanes({nodes.begin(), nodes.end()});
+}
+
+/// A module that was made from a module op has the attributes of that. Returns false for other selections.
+bool Inspector::showModule() {
+    const ModuleOp* op = selectedModule(m_document);
+    if (!op) return false;
+    const Graph& graph = m_document.graph();
+    m_title->setText(toQt(graph.find(moduleOf(graph, m_document.selection()))->title));
+    m_doc->setText(tr("%1, version %2. %3").arg(toQt(op->name)).arg(op->version).arg(docOf(*op)));
+    m_attributes->showModule(*op);
+    const std::set<NodeId>& selected = m_document.selection().nodes;
+    fillLanes({selected.begin(), selected.end()});
+    return true;
 }
 
 void Inspector::showGraph() {
@@ -454,26 +396,6 @@ void Inspector::rename() {
     apply(builder.take());
 }
 
-void Inspector::setAttribute(const std::set<NodeId>& nodes, const AttributeSpec& spec,
-                             const std::optional<AttributeValue>& value) {
-    Delta delta;
-    for (const NodeId id : nodes) {
-        const Node* before = m_document.graph().find(id);
-        if (!before) continue;
-        Node after = *before;
-        if (value)
-            after.attributes.set(spec.name, *value);
-        else
-            after.attributes.erase(spec.name);
-        if (after != *before) delta.nodes.push_back({*before, std::move(after)});
-    }
-    if (delta.nodes.empty()) return;
-    delta.title =
-        editTitle(EditTitle::tr("Set %1 of %2"), spec.name,
-                  delta.nodes.size() == 1 ? delta.nodes.front().after->name : nodeCount(delta.nodes.size()));
-    apply(std::move(delta));
-}
-
 void Inspector::apply(Delta delta) {
     try {
         m_document.apply(std::move(delta));
@@ -485,9 +407,10 @@ void Inspector::apply(Delta delta) {
 void Inspector::refreshFigures() {
     const Selection& selection = m_document.selection();
     const Graph& graph = m_document.graph();
+    const SelectionFacts figures(m_document, m_runs, m_isTrained ? &m_training : nullptr);
     if (const Node* node = onlyNode()) {
         m_factsHeading->setText(tr("Output"));
-        m_facts->setRows(outputRows(*node));
+        m_facts->setRows(figures.ofNode(*node));
         const NodeFacts* facts = m_document.analysis().find(node->id);
         const std::optional<PortRef> source = graph.sourceOf({node->id, 0});
         if (facts && !facts->outputs.empty())
@@ -502,22 +425,7 @@ void Inspector::refreshFigures() {
     m_gradientSection->setVisible(false);
     if (selection.edge) {
         m_factsHeading->setText(tr("Transfer"));
-        const auto found = m_runs.state().edges.find(*selection.edge);
-        const std::optional<TensorType>& type = m_document.analysis().typeOf(selection.edge->from);
-        std::vector<FactRows::Row> rows{{tr("tensor"), type ? toQt(type->toString()) : tr("unknown")}};
-        if (found == m_runs.state().edges.end())
-            rows.push_back({tr("transfer"), tr("none: both ends are on one device")});
-        else {
-            const EdgeRun& run = found->second;
-            const QString known = priceKind(run.predicted, run.modelled);
-            const QString kind = known.isEmpty() ? m_runs.measuredText() : known;
-            rows.push_back({tr("bytes"), grouped(qint64(run.bytes))});
-            rows.push_back({tr("time, %1").arg(kind), localized(formatMs(run.ns))});
-            if (run.modelledNs > 0)
-                rows.push_back({tr("time, modelled"), localized(formatMs(run.modelledNs))});
-            rows.push_back({tr("rate, %1").arg(kind), localized(formatRate(run.gbPerSecond))});
-        }
-        m_facts->setRows(rows);
+        m_facts->setRows(figures.ofEdge(*selection.edge));
         showTensor(selection.edge->from);
         m_tensorSection->setVisible(true);
         return;
@@ -527,14 +435,7 @@ void Inspector::refreshFigures() {
         m_facts->setRows({{tr("nodes"), grouped(qint64(selection.nodes.size()))}});
         return;
     }
-    std::vector<FactRows::Row> rows{{tr("nodes"), grouped(qint64(graph.nodes().size()))},
-                                    {tr("edges"), grouped(qint64(graph.edgeCount()))},
-                                    {tr("policy"), toQt(graph.info().policy.toString())}};
-    for (const Device device : m_document.devices().devices())
-        if (const Backend* backend = m_document.devices().find(device))
-            rows.push_back({toQt(device.toString()), toQt(backend->info().name)});
-    for (const ProbeValue& probe : m_runs.probes()) rows.push_back({toQt(probe.name), valueText(probe)});
-    m_facts->setRows(rows);
+    m_facts->setRows(figures.ofGraph());
 }
 
 void Inspector::showTensor(PortRef output) {
@@ -579,82 +480,6 @@ void Inspector::showGradient() {
                           : m_isTrained ? tr("The gradient is shown after a complete epoch.")
                                         : tr("Train or run the graph to see this gradient."),
                           tr("%1 gradient").arg(toQt(onlyNode()->name)));
-}
-
-std::vector<FactRows::Row> Inspector::outputRows(const Node& node) const {
-    std::vector<FactRows::Row> rows;
-    const NodeFacts* facts = m_document.analysis().find(node.id);
-    const QString unknown = tr("unknown");
-    for (std::size_t port = 0; facts && port < facts->outputs.size(); ++port) {
-        const std::optional<TensorType>& type = facts->outputs[port];
-        rows.push_back({tr("shape"), type ? shapeText(type->shape) : unknown});
-        rows.push_back({tr("dtype"), type ? toQt(torchName(type->dtype)) : unknown});
-        rows.push_back({tr("bytes"), type && type->isKnown() ? grouped(type->byteCount()) : unknown});
-    }
-    if (facts) rows.push_back({tr("device"), toQt(facts->device.toString())});
-    if (node.source) rows.push_back({tr("source"), toQt(toShortString(*node.source))});
-    const auto run = m_runs.state().nodes.find(node.id);
-    const std::optional<PortRef> source = m_document.graph().sourceOf({node.id, 0});
-    const bool isProbe = node.op == "Probe" && source;
-    // A Probe that was added after the run shows the tensor, too.
-    const std::optional<Tensor> seen = isProbe ? m_runs.tensor(*source) : std::nullopt;
-    const bool isTrained = m_isTrained && m_training.value(node.id);
-    if (node.disabled)
-        rows.push_back({tr("state"), tr("disabled")});
-    else if (isTrained)
-        rows.push_back({tr("values"), m_training.place().steps == 1
-                                          ? tr("trained, 1 step")
-                                          : tr("trained, %1 steps").arg(grouped(m_training.place().steps))});
-    else if (seen)
-        rows.push_back({tr("value"),
-                        seen->elementCount() == 1 ? valueText(probe(node.name, *seen)) : tr("shown below")});
-    else if (run == m_runs.state().nodes.end() ||
-             (run->second.state == StepState::pending && run->second.ns <= 0))
-        rows.push_back({tr("state"), tr("not run yet")});
-    else if (run->second.state != StepState::done && run->second.state != StepState::running &&
-             run->second.state != StepState::pending)
-        rows.push_back({tr("state"), stateWord(run->second.state)});
-    else if (m_runs.isStopped() && run->second.ns <= 0)
-        rows.push_back({tr("state"), tr("computed in this iteration")}); // its times are not known yet
-    else if (const Node* last = m_document.graph().find(run->second.timedAt); last && last->id != node.id)
-        rows.push_back({tr("time"), tr("in one step with %1").arg(toQt(last->name))});
-    else
-        rows.push_back({tr("time"), (run->second.modelled ? tr("modelled %1") : QStringLiteral("%1"))
-                                            .arg(localized(formatMs(run->second.ns))) +
-                                        (run->second.once ? tr(", once") : QString()) +
-                                        (run->second.fused > 0 ? tr(", step of %1 ops").arg(run->second.fused)
-                                                               : QString())});
-    if (run != m_runs.state().nodes.end() && run->second.modelledNs > 0)
-        rows.push_back({tr("modelled"), localized(formatMs(run->second.modelledNs))});
-    const auto addRecomputed = [&](const QString& name, PortRef output) {
-        if (const std::optional<std::int64_t> iteration = m_runs.iterationComputedAgain(output))
-            rows.push_back({name, tr("iteration %1, computed again").arg(grouped(*iteration))});
-    };
-    if (!isTrained) addRecomputed(tr("value shown"), {node.id, 0});
-    const std::optional<PortRef> gradient = gradientOf(m_document.graph(), node.id);
-    if (gradient && !m_isTrained) addRecomputed(tr("gradient shown"), *gradient);
-    const QString buffer = bufferText(node.id);
-    if (!buffer.isEmpty()) rows.push_back({tr("buffer"), buffer});
-    return rows;
-}
-
-/// The planner's use of memory for a node's output.
-QString Inspector::bufferText(NodeId id) const {
-    const Plan* plan = m_runs.leanPlan();
-    if (!plan) return {};
-    const std::uint32_t value = plan->valueOf({id, 0});
-    if (value == kNone || plan->values[value].slot == kNone) return {};
-    for (const Step& step : plan->steps) {
-        if (step.inPlaceOf == kNone) continue;
-        if (step.node == id)
-            return tr("buffer of %1 (in place)").arg(toQt(plan->values[step.inPlaceOf].label));
-        if (step.inPlaceOf == value) return tr("reused by %1 (in place)").arg(toQt(step.label));
-    }
-    for (std::uint32_t other = 0; other < plan->values.size(); ++other)
-        if (other != value && plan->values[other].slot == plan->values[value].slot &&
-            plan->values[other].source != plan->values[value].source)
-            return tr("shared with %1").arg(toQt(plan->values[other].label));
-    return tr("own buffer");
 }
 
 } // namespace twb

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "graph/diagnostic.h"
-#include "graph/module_op.h"
 #include "widgets/document.h"
 #include "widgets/inspector/fact_rows.h"
 #include "widgets/run_controller.h"
@@ -9,21 +8,19 @@
 
 #include <QScrollArea>
 
-#include <set>
+#include <string>
 #include <vector>
 
 class QComboBox;
 class QLabel;
 class QLineEdit;
-class QVBoxLayout;
 
 namespace twb {
 
-class AttributeEditor;
+class AttributeForm;
 class DevicePill;
 class ElidedLabel;
 class OpHelpView;
-
 class ProblemCards;
 class TensorPanel;
 
@@ -60,25 +57,14 @@ private:
     void showEdge(const Edge& edge);
     void showMany();
     bool showModule();
-    void buildModule(const ModuleOp& op);
-    void dropEditors();
-    void setModuleAttribute(const std::string& name, const std::optional<AttributeValue>& value);
-    /// The module op from which the selected module was made; null if the selection is something else.
-    const ModuleOp* selectedModule() const;
     void showGraph();
-    void showAttributes(const std::vector<const Node*>& nodes);
-    void buildAttributes(const std::vector<const Op*>& ops);
     void fillLanes(const std::vector<NodeId>& nodes);
     void moveToLane(int index);
     void rename();
-    void setAttribute(const std::set<NodeId>& nodes, const AttributeSpec& spec,
-                      const std::optional<AttributeValue>& value);
     void apply(Delta delta);
     void showTensor(PortRef output);
     void readTensor(PortRef output);
     void showGradient();
-    std::vector<FactRows::Row> outputRows(const Node& node) const;
-    QString bufferText(NodeId node) const;
     const Node* onlyNode() const;
 
     Document& m_document;
@@ -93,14 +79,8 @@ private:
     OpHelpView* m_help;
     QWidget* m_placement;
     QComboBox* m_lane;
-    QWidget* m_attributes;
-    QVBoxLayout* m_attributeRows;
-    std::vector<AttributeEditor*> m_editors;
-    std::set<NodeId> m_builtFor; ///< the nodes and ops of the current editors
-    std::vector<const Op*> m_builtOps;
-    QString m_builtFolder;                  ///< the document's
-    std::string m_shownName;                ///< of the node, in m_name
-    std::optional<ModuleRef> m_builtModule; ///< the editors are those of a module op
+    AttributeForm* m_attributes;
+    std::string m_shownName; ///< of the node, in m_name
     QLabel* m_factsHeading;
     FactRows* m_facts;
     QWidget* m_tensorSection;
