@@ -121,7 +121,7 @@ std::vector<NodeId> movedWith(const Graph& graph, NodeId id, Device device) {
     const Op* op = findOp(graph.find(id)->op);
     std::vector<NodeId> all{id};
     for (const NodeId folded : foldedIn(graph, id)) {
-        const bool onHost = op && op->inputAt(graph.outgoing(folded)[0].to.port).hostValue;
+        const bool onHost = op && op->inputAt(foldTarget(graph, folded)->port).hostValue;
         if (!onHost || device.isCpu()) all.push_back(folded);
     }
     return all;
