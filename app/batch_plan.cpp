@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostRuns = 100'000;
 constexpr std::size_t kLongestName = 120;
-constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 30;
 
 /// A text as part of a file name without characters that a shell must quote; "[2, 3]" becomes "2x3".
 std::string plain(std::string_view text) {
@@ -93,7 +92,8 @@ std::vector<fs::path> collectGraphs(const std::vector<std::string>& arguments) {
 }
 
 std::vector<BatchMember> planBatch(const std::vector<fs::path>& files, const std::vector<SweepAxis>& axes,
-                                   const std::vector<std::string>& options) {
+                                   const std::vector<std::string>& options,
+                                   const std::function<void(const fs::path&, const std::string&)>& look) {
     std::size_t combinations = 1;
     for (const SweepAxis& axis : axes) {
         combinations *= axis.values.size();
@@ -108,7 +108,9 @@ std::vector<BatchMember> planBatch(const std::vector<fs::path>& files, const std
     for (const fs::path& file : files) {
         ContentHash content;
         try {
-            content.add(readFile(file, kLargestFile));
+            const std::string text = readProjectText(file);
+            content.add(text);
+            look(file, text);
         } catch (const Error&) {
             // The run will report the error; the other runs continue.
         }

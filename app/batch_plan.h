@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,12 @@ struct BatchMember {
 std::vector<std::filesystem::path> collectGraphs(const std::vector<std::string>& arguments);
 
 /// Every file with every combination of values; the last axis changes fastest. `options` are other settings
-/// that affect results; they are part of the keys. Throws Error(invalidArgument) for more than 100,000 runs.
-std::vector<BatchMember> planBatch(const std::vector<std::filesystem::path>& files,
-                                   const std::vector<SweepAxis>& axes,
-                                   const std::vector<std::string>& options);
+/// that affect results; they are part of the keys. Calls `look` for each file that can be read; an Error that
+/// it throws is ignored, since the runs of the file report it. Throws Error(invalidArgument) for more than
+/// 100,000 runs.
+std::vector<BatchMember>
+planBatch(const std::vector<std::filesystem::path>& files, const std::vector<SweepAxis>& axes,
+          const std::vector<std::string>& options,
+          const std::function<void(const std::filesystem::path& file, const std::string& text)>& look);
 
 } // namespace twb

@@ -26,7 +26,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <thread>
 
 namespace twb {
@@ -86,8 +85,6 @@ private:
     fs::path m_path;
     bool m_kept;
 };
-
-constexpr std::uint64_t kLargestProject = std::uint64_t{1} << 30;
 
 /// The common arguments of all runs, which are part of their keys.
 std::vector<std::string> commonArguments(const BatchOptions& options) {
@@ -155,12 +152,16 @@ public:
         keyed.emplace_back(TWB_VERSION);
         for (std::string& option : pluginOptions()) keyed.push_back(std::move(option));
         for (std::string& profile : m_options.placement.profiles()) keyed.push_back(std::move(profile));
-        std::vector<BatchMember> members = planBatch(collectGraphs(m_options.graphs), m_axes, keyed);
+        const bool isTelling = !m_options.quiet && m_launcher.rank == 0; // the runs are quiet
+        std::vector<BatchMember> members =
+            planBatch(collectGraphs(m_options.graphs), m_axes, keyed,
+                      [&](const fs::path& file, const std::string& text) {
+                          if (isTelling) tellOfModules(parseProject(text, file.string()), file.string());
+                      });
         if (members.empty())
             throw Error(ErrorCode::io, "no .twb file found; name a project, or a folder that contains one");
         if (m_options.trace) makeFolderOfTraces();
         m_rows.resize(members.size());
-        if (!m_options.quiet && m_launcher.rank == 0) tellOfAllModules(members);
         if (m_claims) return runWithOthers(members);
         for (std::size_t i = 0; i < members.size(); ++i) {
             std::optional<BatchRow> known;
@@ -180,18 +181,6 @@ public:
     }
 
 private:
-    /// The runs are quiet. A project that cannot be read fails its runs, and they say why.
-    static void tellOfAllModules(const std::vector<BatchMember>& members) {
-        std::set<fs::path> files;
-        for (const BatchMember& member : members) files.insert(member.file);
-        for (const fs::path& file : files) {
-            try {
-                tellOfModules(parseProject(readFile(file, kLargestProject), file.string()), file.string());
-            } catch (const Error&) {
-                continue;
-            }
-        }
-    }
     /// A rank that was killed may leave its file behind.
     fs::path written(const BatchMember& member) const {
         return m_folder.path() / (m_claims ? fmt::format("{}.rank{}.part", member.name, m_launcher.rank)

@@ -10,10 +10,13 @@
 #include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QLineEdit>
 #include <QMenu>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSpinBox>
+#include <QStyle>
+#include <QStyleOptionSpinBox>
 
 #include <algorithm>
 
@@ -27,6 +30,8 @@ constexpr int kLeastWidth = 640; ///< of the bar, px
 constexpr double kTitleShare =
     0.16; ///< the title's share of the bar; constant, so that the following widgets do not move
 
+constexpr int kIterationsWidth = 96; ///< px
+constexpr int kAroundNumber = 8;     ///< px: the margins and the cursor of a line edit
 constexpr int kMostIterations = 1'000'000'000;
 
 QString behind(const Document& document, Device device) {
@@ -99,7 +104,6 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     m_iterations->setKeyboardTracking(false);
     m_iterations->setFont(twb::font(TextRole::figure));
     m_iterations->setAlignment(Qt::AlignRight);
-    m_iterations->setFixedWidth(96);
     m_policy->setObjectName(QStringLiteral("policy"));
     m_policy->setAccessibleName(tr("Policy"));
     m_policy->setToolTip(
@@ -143,6 +147,9 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     connect(m_step, &QPushButton::clicked, this, &RunBar::stepRequested);
     connect(m_stop, &QPushButton::clicked, this, &RunBar::stopRequested);
     connect(m_iterations, &QSpinBox::valueChanged, this, &RunBar::iterationsChosen);
+    connect(m_iterations, &QSpinBox::textChanged, this, &RunBar::fitIterations);
+    // The box does not report a number that is being typed.
+    connect(m_iterations->findChild<QLineEdit*>(), &QLineEdit::textEdited, this, &RunBar::fitIterations);
     connect(m_policy, &QComboBox::activated, this,
             [this](int index) { choosePolicy(Policy::Kind(m_policy->itemData(index).toInt())); });
     connect(&m_document, &Document::changed, this, &RunBar::refresh);
@@ -159,6 +166,7 @@ RunBar::RunBar(Document& document, RunController& runs, QWidget* parent)
     connect(&m_runs, &RunController::stopped, this, &RunBar::refreshRun);
     connect(&m_runs, &RunController::resumed, this, &RunBar::refreshRun);
     setIcons();
+    fitIterations();
     refresh();
     refreshDevices();
     refreshRun();
@@ -201,6 +209,7 @@ void RunBar::refresh() {
     if (iterations != m_iterations->value()) { // else a number that is being typed would be lost
         const QSignalBlocker blocker(m_iterations);
         m_iterations->setValue(iterations);
+        fitIterations();
     }
     m_policy->setCurrentIndex(m_policy->findData(int(m_document.graph().info().policy.kind())));
 }
@@ -287,6 +296,20 @@ void RunBar::leaveOut(int brevity) {
     m_name->setFixedWidth(brevity < 3 ? int(kTitleShare * width()) : kLeastTitle);
     m_devices->invalidate();
     m_layout->invalidate();
+}
+
+/// The field is as wide as its number, and no narrower than one of six digits.
+void RunBar::fitIterations() {
+    QStyleOptionSpinBox option;
+    option.initFrom(m_iterations);
+    option.subControls = QStyle::SC_SpinBoxFrame | QStyle::SC_SpinBoxEditField | QStyle::SC_SpinBoxUp;
+    const QRect edit = m_iterations->style()->subControlRect(QStyle::CC_SpinBox, &option,
+                                                             QStyle::SC_SpinBoxEditField, m_iterations);
+    const int around = m_iterations->width() - edit.width();
+    const int number = m_iterations->fontMetrics().horizontalAdvance(m_iterations->text());
+    const int needed = around + number + kAroundNumber;
+    m_iterations->setFixedWidth(std::max(kIterationsWidth, needed));
+    fit();
 }
 
 /// Hides no more than necessary.

@@ -55,6 +55,7 @@ private:
     void refreshRun();
     void choosePolicy(Policy::Kind kind);
     void fit();
+    void fitIterations();
     void leaveOut(int brevity);
 
     Document& m_document;

@@ -12,7 +12,6 @@
 namespace twb {
 namespace {
 
-constexpr std::uint64_t kLargestFile = std::uint64_t(1) << 30;
 /// Limit of unconnected inputs before a connected one; no op has as many. It bounds the memory that a small
 /// hostile file can request.
 constexpr std::size_t kMostOpenInputs = 64;
@@ -244,10 +243,15 @@ Fragment parseFragment(std::string_view text) {
             std::move(parts.edges), std::move(parts.lanes),  std::move(parts.routes)};
 }
 
-Graph loadProject(const std::filesystem::path& path) {
+std::string readProjectText(const std::filesystem::path& path) {
+    constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 30;
+    return readFile(path, kLargestFile);
+}
+
+Graph loadProject(const std::filesystem::path& path, const IsCancelled& isCancelled) {
     loadProjectPlugins(path);
     const std::string origin = path.string();
-    ProjectParts parts = readProjectParts(readFile(path, kLargestFile), kProjectFormat, origin);
+    ProjectParts parts = readProjectParts(readProjectText(path), kProjectFormat, origin, isCancelled);
     resolveSources(parts.nodes, folderOf(path));
     return graphOf(std::move(parts), origin);
 }

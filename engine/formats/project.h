@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "graph/delta.h"
 #include "graph/graph.h"
 
@@ -19,9 +20,11 @@ std::string toProjectText(const Graph& graph, const std::filesystem::path& folde
 /// document ("nodes[3].lane"), and the problem. An older version is migrated, a newer one refused.
 Graph parseProject(std::string_view text, const std::string& origin);
 
-/// Reads a file; also throws Error(io). Files larger than 1 GiB are refused. The names of source files that
-/// are relative to the project's folder become absolute.
-Graph loadProject(const std::filesystem::path& path);
+/// The text of a project file. Throws Error(io), also if it is larger than 1 GiB.
+std::string readProjectText(const std::filesystem::path& path);
+/// Reads a file; also throws like readProjectText(), and Error(cancelled). The names of source files that are
+/// relative to the project's folder become absolute.
+Graph loadProject(const std::filesystem::path& path, const IsCancelled& isCancelled = {});
 /// Writes a project that can be moved together with the source files in its folder.
 /// Writes atomically: a temporary file in the same folder, fsync, rename. Throws Error(io).
 void saveProject(const Graph& graph, const std::filesystem::path& path);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.h"
 #include "graph/graph.h"
 
 #include <optional>
@@ -28,8 +29,9 @@ inline constexpr std::string_view kProjectFormat = "tensor-workbench";
 inline constexpr std::string_view kFragmentFormat = "tensor-workbench-fragment";
 
 /// Reads text of this format. Throws Error(badFile) with `origin` and the line and column, or the place in
-/// the document, of the first error.
-ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin);
+/// the document, of the first error, and Error(cancelled).
+ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin,
+                              const IsCancelled& isCancelled = {});
 
 /// The key of a route in the layout: the input of its edge, "12:0". Nothing for any other text.
 std::string keyOf(PortRef input);

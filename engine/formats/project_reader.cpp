@@ -27,7 +27,8 @@ constexpr std::size_t kMostAttributes = 1000;
 /// reading their text. Throws at the first error.
 class PartsReader {
 public:
-    PartsReader(std::string_view text, const std::string& origin) : m_text(text), m_origin(origin) {}
+    PartsReader(std::string_view text, const std::string& origin, const IsCancelled& isCancelled)
+        : m_text(text), m_origin(origin), m_isCancelled(isCancelled) {}
 
     ProjectParts take() {
         m_places.give(m_parts);
@@ -117,6 +118,7 @@ public:
     }
 
     bool key(std::string& key) {
+        throwIfCancelled(m_isCancelled);
         switch (m_in) {
         case In::attributes:
             selectAttribute(key);
@@ -488,6 +490,7 @@ private:
 
     std::string_view m_text;
     const std::string& m_origin;
+    const IsCancelled& m_isCancelled;
     ProjectParts m_parts;
     In m_in = In::start;
     Section m_section = Section::none;
@@ -508,9 +511,10 @@ private:
 
 } // namespace
 
-ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin) {
+ProjectParts readProjectParts(std::string_view text, std::string_view format, const std::string& origin,
+                              const IsCancelled& isCancelled) {
     checkProjectHead(text, format, origin);
-    PartsReader reader(text, origin);
+    PartsReader reader(text, origin, isCancelled);
     json::sax_parse(text.begin(), text.end(), &reader);
     return reader.take();
 }

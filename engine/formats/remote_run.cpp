@@ -77,7 +77,7 @@ public:
           m_files(filesOf(run, m_project, m_results)) {
         // The same call finds its run again.
         ContentHash hash;
-        hash.add(readFile(m_project, std::uint64_t{1} << 30)).add(m_machine.program());
+        hash.add(readProjectText(m_project)).add(m_machine.program());
         hash.add(static_cast<std::uint64_t>(run.hasEvents)).add(static_cast<std::uint64_t>(run.ranks));
         for (const std::string& argument : run.arguments) hash.add(argument);
         for (const std::string& file : m_files.read)

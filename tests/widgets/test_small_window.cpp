@@ -45,6 +45,36 @@ private Q_SLOTS:
         }
     }
 
+    /// From 1,000,000 on, the first digits were cut off.
+    void theFieldOfIterationsShowsAllDigits() {
+        const auto window = makeWindow();
+        window->load(sourcePath(kDigits));
+        auto* field = window->findChild<QSpinBox*>(QStringLiteral("iterations"));
+        const auto* edit = field->findChild<QLineEdit*>();
+        const auto isWhole = [&] {
+            QCoreApplication::processEvents();
+            constexpr int kMargins = 4; // of a line edit, px
+            return edit->width() >= edit->fontMetrics().horizontalAdvance(edit->text()) + kMargins;
+        };
+        for (const int width : {1280, 900}) {
+            window->resize(width, 600);
+            field->setValue(10);
+            QVERIFY(isWhole());
+            const int usual = field->width();
+            for (const int number : {999'999, 1'000'000, 1'000'000'000}) {
+                field->setValue(number);
+                QVERIFY2(isWhole(), qPrintable(edit->text()));
+                QVERIFY(window->rect().contains(inWindow(*field, *window)));
+            }
+            field->setValue(1);
+            field->selectAll();
+            QTest::keyClicks(field, QStringLiteral("123456789"));
+            QVERIFY2(isWhole(), qPrintable(edit->text()));
+            field->setValue(10);
+            QCOMPARE(field->width(), usual);
+        }
+    }
+
     /// The action did not know of the panel that another action had shown.
     void aPanelIsHiddenByOneKey() {
         const auto window = makeWindow();

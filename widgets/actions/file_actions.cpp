@@ -146,6 +146,15 @@ struct FileActions::OpenedFile {
     QStringList simplifications;
 };
 
+std::optional<Graph> FileActions::readProject(const QString& path) {
+    Graph graph;
+    const bool isWhole = workCancellable(
+        tr("Reading %1…").arg(QFileInfo(path).fileName()), &m_window, [&](const IsCancelled& isCancelled) {
+            graph = loadProject(std::filesystem::path(path.toStdU16String()), isCancelled);
+        });
+    return isWhole ? std::optional(std::move(graph)) : std::nullopt;
+}
+
 /// Nothing if the user cancelled.
 std::optional<FileActions::OpenedFile> FileActions::readFile(const QString& path) {
     OpenedFile file;
@@ -159,8 +168,9 @@ std::optional<FileActions::OpenedFile> FileActions::readFile(const QString& path
         file.simplification = std::move(model->simplification);
         file.simplifications = std::move(model->simplifications);
     } else {
-        workWaiting(tr("Reading %1…").arg(QFileInfo(path).fileName()), &m_window,
-                    [&file] { file.graph = loadProject(std::filesystem::path(file.path.toStdU16String())); });
+        std::optional<Graph> graph = readProject(file.path);
+        if (!graph) return std::nullopt;
+        file.graph = std::move(*graph);
     }
     return file;
 }
@@ -201,10 +211,16 @@ void FileActions::openByDialog() {
 
 void FileActions::askAboutPlugins(const QString& path) {
     if (isModel(path) || arePluginsDisabled()) return;
-    const std::filesystem::path ops = opsBeside(std::filesystem::path(path.toStdU16String()));
-    if (ops.empty() || trustIn(ops) != Trust::unasked) return;
+    std::filesystem::path ops;
     QStringList names;
-    for (const std::filesystem::path& file : librariesIn(ops)) names << toQt(file.filename().string());
+    // A folder on another machine may answer late.
+    const auto look = [&] {
+        ops = opsBeside(std::filesystem::path(path.toStdU16String()));
+        if (ops.empty() || trustIn(ops) != Trust::unasked) return;
+        for (const std::filesystem::path& file : librariesIn(ops)) names << toQt(file.filename().string());
+    };
+    workWaiting(tr("Reading %1…").arg(QFileInfo(path).fileName()), &m_window, look);
+    if (names.isEmpty()) return;
     QMessageBox box(
         QMessageBox::NoIcon, tr("Use the project's plug-ins?"),
         names.size() == 1
@@ -243,11 +259,11 @@ bool FileActions::openFile(const QString& path) {
 }
 
 void FileActions::openExample(const QString& path) {
-    if (!mayLeave()) return;
     // The document gets no path, because saving an example must not change the program's own files.
     m_editor.attempt(tr("Cannot open the example"), [&] {
-        const QFileInfo file(path);
-        m_document.setGraph(loadProject(path.toStdString()), {}, file.absolutePath());
+        std::optional<Graph> graph = readProject(path);
+        if (!graph || !mayLeave()) return;
+        m_document.setGraph(std::move(*graph), {}, QFileInfo(path).absolutePath());
         m_canvas.navigator().zoomToFit();
         offerNextLesson(path);
     });
@@ -332,6 +348,7 @@ bool FileActions::mayEndTraining() {
 /// Asks about unsaved changes. False if the user cancelled.
 bool FileActions::mayDiscard() {
     finishTyping(m_window.focusWidget());
+    Q_EMIT leaving();
     if (!m_document.isModified()) return true;
     QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
                     tr("Save the changes to %1?").arg(m_document.title()),

@@ -39,6 +39,9 @@ public:
     QStringList load(const QString& path);
     void openByDialog();
     void openExample(const QString& path);
+    /// Reads a project on a thread of its own, while the window repaints and a dialog offers to cancel.
+    /// Nothing if the user cancelled. Throws like loadProject().
+    std::optional<Graph> readProject(const QString& path);
     void clear();
     bool save();
     /// Asks before another graph replaces this one, or the window closes. False if the user cancelled.
@@ -55,6 +58,8 @@ public:
     void askAboutPlugins(const QString& path);
 
 Q_SIGNALS:
+    /// Before mayLeave() asks about unsaved changes.
+    void leaving();
     /// Since the last signal: those of a project, some of which may have been left out.
     void pluginsLoaded();
 

@@ -1,7 +1,6 @@
 #include "widgets/actions/file_safety.h"
 
 #include "core/error.h"
-#include "formats/project.h"
 #include "widgets/actions/file_actions.h"
 #include "widgets/actions/graph_editor.h"
 #include "widgets/canvas/canvas_widget.h"
@@ -20,21 +19,15 @@
 #include <QMessageBox>
 #include <QPushButton>
 
-#include <filesystem>
-
 namespace twb {
-namespace {
-
-std::filesystem::path toPath(const QString& path) { return std::filesystem::path(path.toStdU16String()); }
-
-} // namespace
-
 FileSafety::FileSafety(Document& document, CanvasWidget& canvas, FileActions& files, GraphEditor& editor,
                        LogPanel& log, NoticeBar& notice, QWidget& window)
     : m_document(document), m_canvas(canvas), m_files(files), m_editor(editor), m_log(log), m_notice(notice),
       m_window(window), m_watch(std::make_unique<FileWatch>(document)) {
     connect(m_watch.get(), &FileWatch::changed, this, &FileSafety::fileChanged);
     connect(m_watch.get(), &FileWatch::removed, this, &FileSafety::fileRemoved);
+    // The file may be gone, although its notification is still on its way.
+    connect(&m_files, &FileActions::leaving, m_watch.get(), &FileWatch::look);
     connect(&m_document, &Document::pathChanged, this, [this] { // the notices referred to another state
         m_isChangedOnDisk = false;
         m_notice.endQuestion();
@@ -72,13 +65,14 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
         const auto compare = [&] {
             m_editor.attempt(tr("The changes cannot be compared"), [&] {
                 const bool isSaved = QFileInfo::exists(work.path);
-                const Graph before = isSaved ? loadProject(toPath(work.path)) : Graph();
+                const std::optional<Graph> before = isSaved ? m_files.readProject(work.path) : Graph();
+                if (!before) return;
                 showDifference(tr("Compare"),
                                isSaved ? tr("Unsaved changes compared with the file: added (+), removed (−), "
                                             "changed (~)\n%1")
                                              .arg(QDir::toNativeSeparators(work.path))
                                        : tr("The graph was never saved. It contains:"),
-                               differenceOf(before, m_recovery->read(work)), &m_window);
+                               differenceOf(*before, m_recovery->read(work)), &m_window);
             });
         };
         QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
@@ -168,20 +162,27 @@ void FileSafety::fileRemoved() {
 
 void FileSafety::reload() {
     if (!m_files.mayEndRun()) return fileChanged(); // the question stays open
-    const bool isRead = m_editor.attempt(tr("The file cannot be read"), [this] {
+    bool isReloaded = false;
+    m_editor.attempt(tr("The file cannot be read"), [&] {
+        const QString path = m_document.path();
+        std::optional<Graph> graph = m_files.readProject(path);
+        if (!graph) return;
         const CanvasNavigator::Spot spot = m_canvas.navigator().spot();
-        m_document.open(m_document.path());
+        m_document.setGraph(std::move(*graph), path, m_document.folder());
         m_canvas.navigator().show(spot);
-        m_log.add(Severity::note, tr("Reloaded %1").arg(m_document.path()));
+        m_log.add(Severity::note, tr("Reloaded %1").arg(path));
+        isReloaded = true;
     });
-    if (!isRead) fileChanged();
+    if (!isReloaded) fileChanged();
 }
 
 void FileSafety::compareWithFile() {
     m_editor.attempt(tr("The file cannot be read"), [this] {
+        const std::optional<Graph> saved = m_files.readProject(m_document.path());
+        if (!saved) return;
         showDifference(tr("Compare"),
                        tr("The file compared with this window: added (+), removed (−), changed (~)"),
-                       differenceOf(m_document.graph(), loadProject(toPath(m_document.path()))), &m_window);
+                       differenceOf(m_document.graph(), *saved), &m_window);
     });
 }
 
