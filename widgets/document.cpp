@@ -264,7 +264,19 @@ void Document::setStandIn(const std::string& profile) {
 void Document::setDeviceChoices(std::vector<DeviceChoice> choices) {
     HardwareChoice hardware = m_hardware;
     hardware.choices = std::move(choices);
-    DeviceMap devices = hardware.devicesOf(m_graph);
+    DeviceMap devices;
+    try {
+        devices = hardware.devicesOf(m_graph);
+    } catch (const Error&) {
+        // The file of an earlier choice may be gone, which must not prevent another one.
+        for (const DeviceChoice& choice : hardware.choices) {
+            const bool isNew = std::ranges::none_of(m_hardware.choices, [&](const DeviceChoice& known) {
+                return known.device == choice.device && known.profile == choice.profile;
+            });
+            if (isNew) makeDeviceMap({}, {choice}, profiles());
+        }
+        devices = hardware.usableDevicesOf(m_graph);
+    }
     m_hardware = std::move(hardware);
     adoptDevices(std::move(devices));
 }

@@ -191,6 +191,14 @@ void TestDocument::aChosenProfileIsReadOncePerDocument() {
     QVERIFY(QFile::remove(path));
     document.open(sourcePath(kMismatch));
     QCOMPARE(name(), std::string("simulated NVIDIA L4"));
+    // It can still be chosen for no other device, but other hardware can be chosen.
+    const std::vector<DeviceChoice> lost = document.deviceChoices();
+    const DeviceChoice kept = lost.front();
+    QVERIFY_EXCEPTION_THROWN(document.setDeviceChoices({kept, {Device::cuda(1), kept.profile}}), Error);
+    QCOMPARE(document.deviceChoices().size(), lost.size());
+    document.setDeviceChoices({kept, {Device::cuda(1), "t4"}});
+    QCOMPARE(document.deviceChoices().size(), std::size_t(2));
+    QCOMPARE(name(), std::string("simulated NVIDIA L4"));
 }
 
 void TestDocument::aSnapshotStaysAsItIs() {
