@@ -13,6 +13,7 @@ private Q_SLOTS:
     void refusesWithAReason_data();
     void refusesWithAReason();
     void textReadsBack();
+    void largeIntegersKeepTheirDigits();
 };
 
 void TestAttributeText::readsShapes_data() {
@@ -71,6 +72,24 @@ void TestAttributeText::refusesWithAReason() {
     const TypedValue typed = readValueFor(*entry, *spec, text);
     QVERIFY(!typed.value);
     QVERIFY(typed.refusal.size() > 10);
+}
+
+/// A double holds every integer up to 2^53 only.
+void TestAttributeText::largeIntegersKeepTheirDigits() {
+    const auto typed = [](const char* op, const char* attribute, const char* text) {
+        return *readValueFor(*findOp(op), *findOp(op)->attribute(attribute), QString::fromLatin1(text)).value;
+    };
+    const std::int64_t large = 9'007'199'254'740'993;
+    QVERIFY(typed("Constant", "value", "9007199254740993") == AttributeValue(large));
+    QVERIFY(typed("Constant", "value", "[9007199254740993, -1]") ==
+            AttributeValue(std::vector<std::int64_t>{large, -1}));
+    QVERIFY(typed("Full", "value", "-9007199254740993") == AttributeValue(-large));
+    QVERIFY(typed("Arange", "start", "9007199254740993") == AttributeValue(large));
+    // All others stay numbers.
+    QVERIFY(typed("Constant", "value", "3") == AttributeValue(3.0));
+    QVERIFY(typed("Constant", "value", "9007199254740993, 0.5") ==
+            AttributeValue(std::vector<double>{double(large), 0.5}));
+    QVERIFY(typed("Constant", "value", "1e300") == AttributeValue(1e300));
 }
 
 void TestAttributeText::textReadsBack() {

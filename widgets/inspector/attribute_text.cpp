@@ -50,9 +50,26 @@ TypedValue readIntegers(const QString& text) {
     return {AttributeValue(std::move(values)), {}};
 }
 
+/// The items as integers if a double cannot hold one of them; else nothing, also for a fraction.
+std::optional<std::vector<std::int64_t>> largeIntegersOf(const QStringList& items) {
+    constexpr qlonglong kLargest = qlonglong(1) << 53; ///< up to which a double holds every integer
+    std::vector<std::int64_t> out;
+    bool isLarge = false;
+    for (const QString& item : items) {
+        bool ok = false;
+        const qlonglong value = item.trimmed().toLongLong(&ok);
+        if (!ok) return std::nullopt;
+        isLarge = isLarge || value > kLargest || value < -kLargest;
+        out.push_back(value);
+    }
+    return isLarge ? std::optional(std::move(out)) : std::nullopt;
+}
+
 TypedValue readNumbers(const QString& text) {
     const QStringList items = numbersOf(text);
     const bool list = text.contains(QLatin1Char('[')) || items.size() != 1;
+    if (auto integers = largeIntegersOf(items))
+        return {list ? AttributeValue(std::move(*integers)) : AttributeValue(integers->front()), {}};
     std::vector<double> values;
     for (const QString& item : items) {
         const std::optional<double> value = typedNumber(item);
@@ -82,6 +99,7 @@ TypedValue readValue(const AttributeSpec& spec, const QString& text) {
         return {AttributeValue(std::int64_t(value)), {}};
     }
     case AttributeType::number: {
+        if (const auto integer = largeIntegersOf({trimmed})) return {AttributeValue(integer->front()), {}};
         const std::optional<double> value = typedNumber(trimmed);
         if (!value) return refuse(AttributeWords::tr("“%1” is not a number.").arg(trimmed));
         return {AttributeValue(*value), {}};
