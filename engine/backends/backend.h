@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace twb {
 
@@ -43,6 +44,10 @@ public:
     std::mutex* turn = nullptr;
     virtual bool mayRun(std::uint32_t step) noexcept = 0;
     virtual void failed(std::uint32_t step, std::exception_ptr error) noexcept = 0;
+    /// The same, when steps that read the result may have run: the failure became known after them.
+    virtual void failedLate(std::uint32_t step, std::exception_ptr error) noexcept {
+        failed(step, std::move(error));
+    }
 };
 
 /// One kernel launch. Everything that it points to must outlive it.

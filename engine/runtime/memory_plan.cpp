@@ -57,7 +57,9 @@ void planMemory(Plan& plan, bool share) {
     for (const Step& step : plan.steps) // the order of one stream protects what only that stream uses
         for (const std::uint32_t v : step.outputs) {
             PlanValue& value = plan.values[v];
-            value.ahead = (step.ahead || value.ahead) && !lives[v].oneStream && !value.isUpdated;
+            // A copy takes no more than two memories, and none more where a body ends each iteration.
+            const bool isCopiedAhead = value.ahead && plan.inFlight <= 2 && plan.controls.empty();
+            value.ahead = (step.ahead || isCopiedAhead) && !lives[v].oneStream && !value.isUpdated;
         }
     std::map<Place, FreeSlots> free;
     const auto newSlot = [&](std::uint32_t v) {
@@ -173,7 +175,8 @@ void planWaits(Plan& plan, const std::vector<bool>& blocking) {
         if (blocking[step.index]) lastBlocking[plan.streams[step.stream].device.rank] = step.index;
     }
     // The next iteration writes the same memory: a writer waits for the steps of the previous iteration that
-    // used it on other streams. The last of each stream suffices. Memory that is written ahead has one copy per lap.
+    // used it on other streams. The last of each stream suffices. Memory that is written ahead has one copy
+    // per lap.
     std::vector<std::map<std::uint32_t, std::uint32_t>> lastUser(plan.slots.size()); // by stream
     for (const Step& step : plan.steps) {
         if (step.setup || step.last) continue; // no iteration follows that of the sinks

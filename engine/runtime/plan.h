@@ -94,7 +94,8 @@ struct Step {
     std::vector<std::uint32_t> outputs;
     std::vector<std::uint32_t> waits;        ///< steps of other streams that must be done first
     std::vector<std::uint32_t> carriedWaits; ///< the same, of the previous iteration
-    /// Steps, Plan::inFlight iterations ago, that used the same memory of batches and must be done first.
+    /// Steps, Plan::inFlight iterations ago, that used the same memory written ahead; they must be done
+    /// first.
     std::vector<std::uint32_t> lapWaits;
     bool recorded = false; ///< other streams wait for it
     bool setup = false;    ///< runs once, before the first iteration

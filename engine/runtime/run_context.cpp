@@ -102,11 +102,13 @@ void RunContext::allocate() {
     // The results of earlier runs that this run uses are part of its peak; all others are not.
     for (const BufferPtr& reused : m_buffers)
         if (auto* buffer = dynamic_cast<GaugedBuffer*>(reused.get())) buffer->renew();
-    // By slot: the first step that writes it, to which an allocation failure belongs.
+    // By slot: the first step that writes it, to which an allocation failure belongs. Laps that the run does
+    // not reach need no memory.
+    const auto laps = static_cast<std::size_t>(std::max<std::int64_t>(m_options.iterations, 1));
     std::vector<std::uint32_t> writer(m_plan->slots.size(), kNone);
     for (const Step& step : m_plan->steps)
         for (std::uint32_t v : step.outputs)
-            for (std::size_t lap = 0; lap < m_plan->memoriesOf(v); ++lap)
+            for (std::size_t lap = 0; lap < std::min(m_plan->memoriesOf(v), laps); ++lap)
                 if (std::uint32_t& first = writer[m_plan->slotOf(v, lap)]; first == kNone) first = step.index;
     for (std::size_t i = 0; i < m_buffers.size(); ++i) {
         const PlanSlot& slot = m_plan->slots[i];
@@ -316,6 +318,7 @@ void RunContext::iterate() {
            !(m_submitted > 0 && m_guard.hasFailed())) {
         if (m_submitted > 0 && m_submitted + 1 == m_options.iterations && !m_options.lastStateOf.empty()) {
             while (finished < m_submitted) finishIteration(finished++);
+            if (m_guard.hasFailed()) break;
             copyState();
         }
         submitIteration(m_submitted++);
@@ -332,7 +335,7 @@ void RunContext::iterate() {
 }
 
 /// After a failure no further iteration starts. The steps of the last iteration that do not depend on the
-/// failed step (a Save of another branch) then take the results of the latest one.
+/// failed step (a Save of another branch) then read the results of the last submitted iteration.
 void RunContext::runLastSteps() {
     const std::size_t lap = currentLap();
     const auto isWanted = [](const Step& step) { return step.last && step.owner == kNone; };

@@ -27,12 +27,17 @@ public:
 
     bool mayRun(std::uint32_t step, std::size_t lap) noexcept;
     /// Poisons the steps that read results of failed ones. A GPU can report a failed launch after the readers
-    /// of its result have run.
+    /// of its result have run. What updates among them have written is then invalid, and so are its readers.
     void poisonReaders(std::size_t lap) noexcept;
+    /// Whether an update wrote a value after a step before it had failed.
+    bool isInvalid(std::uint32_t value) const noexcept {
+        return m_invalid[value].load(std::memory_order_acquire);
+    }
     /// Steps [first, last) did not run in an iteration of this lap; `state` is the reason.
     void skip(std::uint32_t first, std::uint32_t last, StepState state, std::size_t lap) noexcept;
     /// If there is no memory for the sentence, only the state of an error is kept; errors() then says so.
-    void failed(std::uint32_t step, std::exception_ptr error) noexcept;
+    void failed(std::uint32_t step, std::size_t lap, std::exception_ptr error) noexcept;
+    /// Nothing if the step has failed before, or reads the result of a failed one.
     void fail(std::uint32_t step, ErrorCode code, std::string_view sentence) noexcept;
     void cancel() noexcept;
     bool isCancelled() const noexcept { return m_cancelled.load(std::memory_order_relaxed); }
@@ -49,7 +54,11 @@ private:
         void init(RunGuard& run, std::size_t lap, std::size_t steps);
         bool mayRun(std::uint32_t step) noexcept override { return m_run->mayRun(step, m_lap); }
         void failed(std::uint32_t step, std::exception_ptr error) noexcept override {
-            m_run->failed(step, std::move(error));
+            m_run->failed(step, m_lap, std::move(error));
+        }
+        void failedLate(std::uint32_t step, std::exception_ptr error) noexcept override {
+            m_run->m_isLate = true;
+            failed(step, std::move(error));
         }
         void cut(std::uint32_t step) noexcept;
         bool isCut() const noexcept { return m_isCut.load(std::memory_order_acquire); }
@@ -63,13 +72,16 @@ private:
     };
 
     void raiseAlert() noexcept;
-    /// False, and the step is poisoned, if an input was not computed.
+    /// False, and the step is poisoned, if an input was not computed or is invalid.
     bool hasInputs(std::uint32_t step) noexcept;
+    void poison(std::uint32_t step) noexcept;
 
     const Plan& m_plan;
     const std::vector<bool>& m_cached;
     std::vector<Side> m_sides;                    ///< by lap
     std::vector<std::atomic<StepState>> m_states; ///< by step: done, failed, poisoned or skipped
+    std::vector<std::atomic<bool>> m_invalid;     ///< by value
+    std::atomic<bool> m_isLate{false};            ///< a failure became known after readers of the result
     std::atomic<bool> m_cancelled{false};
     std::atomic<bool> m_failed{false};
     std::atomic<std::uint32_t> m_failures{0};
@@ -107,7 +119,7 @@ private:
         std::vector<TensorView> outputs;
     };
     struct StepSlot {
-        std::vector<Operands> operands; ///< by lap if it uses memory of batches, else one for all
+        std::vector<Operands> operands; ///< by lap if it uses memory written ahead, else one for all
         std::vector<std::uint32_t> hostScalars;
         StepMemory memory;
         // By lap: one may still be queued while the next is submitted.

@@ -22,7 +22,8 @@ void RunGuard::Side::cut(std::uint32_t step) noexcept {
 }
 
 RunGuard::RunGuard(const Plan& plan, const std::vector<bool>& cached)
-    : m_plan(plan), m_cached(cached), m_sides(plan.inFlight), m_states(plan.steps.size()) {
+    : m_plan(plan), m_cached(cached), m_sides(plan.inFlight), m_states(plan.steps.size()),
+      m_invalid(plan.values.size()) {
     for (std::size_t lap = 0; lap < m_sides.size(); ++lap) m_sides[lap].init(*this, lap, plan.steps.size());
     for (auto& state : m_states) state.store(StepState::done, std::memory_order_relaxed);
 }
@@ -41,7 +42,7 @@ bool RunGuard::mayRun(std::uint32_t step, std::size_t lap) noexcept {
     }
     // The other ranks may wait for a call that this rank has left out: no later one may take its place.
     if (hasFailed() && m_plan.isCollective(m_plan.steps[step]) && m_plan.devices.world().size() > 1) {
-        m_states[step].store(StepState::poisoned, std::memory_order_release);
+        poison(step);
         return false;
     }
     if (const std::uint32_t failures = m_failures; m_followed < failures) {
@@ -52,16 +53,30 @@ bool RunGuard::mayRun(std::uint32_t step, std::size_t lap) noexcept {
 }
 
 void RunGuard::poisonReaders(std::size_t lap) noexcept {
-    for (const Step& step : m_plan.steps)
-        if (!m_cached[step.index] && state(step.index, lap) == StepState::done) hasInputs(step.index);
+    for (bool again = true; again;) {
+        again = false;
+        for (const Step& step : m_plan.steps) {
+            if (!m_cached[step.index] && state(step.index, lap) == StepState::done) hasInputs(step.index);
+            if (!m_isLate || m_states[step.index].load(std::memory_order_acquire) != StepState::poisoned)
+                continue;
+            for (const std::uint32_t v : step.outputs) // its next readers may come before it
+                if (const std::uint32_t written = m_plan.values[v].updateOf; written != kNone)
+                    again |= !m_invalid[written].exchange(true, std::memory_order_acq_rel);
+        }
+    }
+}
+
+void RunGuard::poison(std::uint32_t step) noexcept {
+    StepState before = StepState::done; // a failed step stays failed
+    m_states[step].compare_exchange_strong(before, StepState::poisoned, std::memory_order_acq_rel);
 }
 
 bool RunGuard::hasInputs(std::uint32_t step) noexcept {
     for (std::uint32_t v : m_plan.steps[step].inputs) {
         if (v == kNone || m_plan.producers[v] == kNone) continue;
         const StepState before = m_states[m_plan.producers[v]].load(std::memory_order_acquire);
-        if (before == StepState::done) continue;
-        m_states[step].store(StepState::poisoned, std::memory_order_release);
+        if (before == StepState::done && (m_plan.steps[step].setup || !isInvalid(v))) continue;
+        poison(step);
         return false;
     }
     return true;
@@ -77,7 +92,8 @@ void RunGuard::skip(std::uint32_t first, std::uint32_t last, StepState state, st
     raiseAlert();
 }
 
-void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
+void RunGuard::failed(std::uint32_t step, std::size_t lap, std::exception_ptr error) noexcept {
+    if (hasFailed()) poisonReaders(lap); // it may have failed because of what another step left
     try {
         std::rethrow_exception(std::move(error));
     } catch (const Error& e) {
@@ -95,7 +111,8 @@ void RunGuard::failed(std::uint32_t step, std::exception_ptr error) noexcept {
 void RunGuard::fail(std::uint32_t step, ErrorCode code, std::string_view sentence) noexcept {
     const std::scoped_lock lock(m_mutex);
     // Launches of several iterations that were in flight may fail.
-    if (m_states[step].load(std::memory_order_relaxed) == StepState::failed) return;
+    const StepState before = m_states[step].load(std::memory_order_relaxed);
+    if (before == StepState::failed || before == StepState::poisoned) return;
     try {
         const Step& s = m_plan.steps[step];
         const std::string who =

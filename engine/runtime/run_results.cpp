@@ -133,17 +133,8 @@ Tensor RunContext::tensorOf(std::uint32_t value) const {
 }
 
 void RunContext::keepResults(RunResult& result) {
-    // In a replayed graph, updates after a failed step have run, on what that step left.
-    std::vector<bool> isSpoilt(m_plan->values.size(), false);
-    if (m_guard.hasFailed() && result.replayed.replays > 0)
-        for (std::uint32_t v = 0; v < isSpoilt.size(); ++v) {
-            const PlanValue& update = m_plan->values[v];
-            if (update.updateOf != kNone && m_plan->producers[v] != kNone &&
-                stateOf(m_plan->producers[v], currentLap()) == StepState::poisoned)
-                isSpoilt[update.updateOf] = true;
-        }
     const auto isWhole = [&](std::uint32_t v) {
-        if (isSpoilt[v]) return false;
+        if (m_guard.isInvalid(v)) return false;
         const std::uint32_t producer = m_plan->producers[v];
         if (producer == kNone || !isReached(producer) || !m_types[v].isKnown()) return false;
         const StepState state = stateOf(producer, currentLap());

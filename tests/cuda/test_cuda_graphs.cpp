@@ -224,21 +224,26 @@ private Q_SLOTS:
         const NodeId gradient =
             line.g.node("Cast", "gradient", "cuda:0", {{"to", std::string("f32")}}, {line.last});
         line.g.node("SGDUpdate", "update", "cuda:0", {{"lr", 0.1}}, {w, gradient});
-        line.add("Div", "again", {line.last}); // finds a fault in the spoilt result
-        line.add("Neg", "spoilt");
+        // The next iteration, which is already in flight, reads what the update wrote.
+        const NodeId copied = line.g.node("To", "w home", "cpu", {}, {w});
+        const NodeId saved = line.g.node("Neg", "of w", "cpu", {}, {copied});
+        line.add("Div", "again", {line.last}); // finds a fault in the invalid result
+        line.add("Neg", "after");
         const NodeId home = line.g.node("To", "home", "cpu", {}, {line.last});
         const NodeId host = line.g.node("Sign", "host", "cpu", {}, {home});
-        const auto plan = planOf(line.g.graph(), map, {.fuse = false, .keep = {{host, 0}, {w, 0}}});
+        const auto plan = planOf(line.g.graph(), map,
+                                 {.fuse = false, .keep = {{host, 0}, {w, 0}, {copied, 0}, {saved, 0}}});
         const RunResult result = runToEnd(plan, {.iterations = 20});
         QCOMPARE(result.status, RunStatus::failed);
         QVERIFY(result.replayed.replays > 0);
         QCOMPARE(result.errors.size(), std::size_t{1});
         QVERIFY2(result.errors[0].message.starts_with("Div \"div\": ZeroDivisionError"),
                  result.errors[0].message.c_str());
-        QCOMPARE(result.states[stepNamed(*plan, "spoilt").index], StepState::poisoned);
+        QCOMPARE(result.states[stepNamed(*plan, "after").index], StepState::poisoned);
         QCOMPARE(result.states[stepNamed(*plan, "host").index], StepState::poisoned);
         QCOMPARE(onHost.load(), 6);
-        QVERIFY(!result.tensor({w, 0})); // its update read a spoilt gradient
+        for (const NodeId invalid : {w, copied, saved}) // the update read an invalid gradient
+            QVERIFY2(!result.tensor({invalid, 0}), line.g.graph().find(invalid)->name.c_str());
     }
 
     void faultNextToAGraphIsTheErrorOfItsStep() {

@@ -13,7 +13,7 @@ namespace twb::cuda {
 /// Launches that were captured from a stream as one CUDA graph; launch() replays all of them with one call.
 /// The graph records events between the launches at each replay, so each timed launch keeps its own time. The
 /// graph owns the kernels' scratch memory. Uploads are read from page-locked copies that live as long as the
-/// graph. A replay stores the faults that its kernels find; whoever resolves its times tells the guards.
+/// graph. A replay stores the faults that its kernels find. Timeline::resolveAll() reports them.
 class CapturedLaunches {
 public:
     using Issue = std::function<void(const Launch&)>;

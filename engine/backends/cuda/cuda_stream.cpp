@@ -138,6 +138,7 @@ void CudaStream::synchronize() {
     m_gpu.gpu->use();
     if (const cudaError_t status = cudaStreamSynchronize(m_stream); status != cudaSuccess)
         m_gpu.gpu->lose(status, "waiting for a stream");
+    if (Timeline::mayHoldFaults()) Timeline::resolveAll(); // the host may read results next
 }
 
 void CudaStream::work() {
@@ -182,11 +183,13 @@ void CudaStream::perform(const Command& command) {
     case Command::Kind::copy:
         return run(*command.copy);
     case Command::Kind::record:
+        // Before the threads that wait for the mark go on and resolve the timelines.
+        m_timeline->addRecord(command.mark);
         if (m_gpu.gpu->isLost())
             command.mark->giveUp();
         else
             command.mark->issue(m_stream);
-        return m_timeline->addRecord(command.mark);
+        return;
     case Command::Kind::wait:
         return issueWait(command.mark);
     case Command::Kind::waitForeign:
@@ -201,6 +204,7 @@ void CudaStream::issueWait(const std::shared_ptr<Mark>& mark) {
     // A short wait, until the other stream's thread has issued the record. The GPU itself waits for the
     // event.
     const bool isThere = mark->waitUntilIssued();
+    if (m_calls && Timeline::mayHoldFaults()) mark->wait(); // the other ranks must not get invalid tensors
     m_lastEnd.reset();
     if (isThere && !m_gpu.gpu->isLost())
         if (const cudaError_t status = cudaStreamWaitEvent(m_stream, mark->event(), 0); status != cudaSuccess)
@@ -239,8 +243,9 @@ bool CudaStream::guarded(LaunchGuard* guard, std::uint32_t step, LaunchTiming* t
             if (call) m_calls->finish(*call, span->start->get(), span->end->get());
             if (m_queue && m_queue->mayHaveFault()) {
                 // The next launch may depend on it. A graph does not wait: its kernels read no memory by a
-                // faulty index, and the host looks before it uses a result.
+                // faulty index, and the host checks before it uses a result.
                 check(waitForEvent(span->end->get()), op);
+                if (Timeline::mayHoldFaults()) Timeline::resolveAll(); // an earlier fault may be the cause
                 m_queue->throwFault();
             }
         } catch (...) {

@@ -21,6 +21,7 @@ namespace twb::cuda {
 /// if:
 ///   - the piece would take longer than kLongestGraph: it would gain little, and a launched graph cannot be
 ///   cancelled;
+///   - no other launch is beside it;
 ///   - the capture failed, or CUDA refused to launch the graph: its launches are issued one by one from then
 ///   on;
 ///   - the run has failed or was cancelled: the guard is asked about each launch.

@@ -58,21 +58,25 @@ void LaunchQueue::upload(void* target, const void* source, std::size_t bytes) {
 
 Fault* LaunchQueue::fault() {
     if (m_fault) return m_fault;
-    BufferPtr memory = m_captured ? nullptr : m_faultMemory;
-    if (!memory) {
-        const OutsideOfCapture outside;
-        memory = m_gpu.pinned->allocate(sizeof(Fault), MemoryKind::pinned);
+    if (!m_captured) {
+        if (!m_faultMemory) m_faultMemory = m_gpu.pinned->allocate(sizeof(Fault), MemoryKind::pinned);
+        return m_fault = new (m_faultMemory->data()) Fault;
     }
-    m_fault = new (memory->data()) Fault;
-    if (m_captured)
-        m_captured->faults.push_back({std::move(memory), m_step});
-    else
-        m_faultMemory = std::move(memory);
+    constexpr std::size_t perBlock = KeptForReplays::kFaultsPerBlock;
+    const std::size_t at = m_captured->faults.size() % perBlock;
+    if (at == 0) {
+        const OutsideOfCapture outside;
+        m_captured->faultBlocks.push_back(
+            m_gpu.pinned->allocate(perBlock * sizeof(Fault), MemoryKind::pinned));
+    }
+    m_fault = new (static_cast<Fault*>(m_captured->faultBlocks.back()->data()) + at) Fault;
+    m_captured->faults.push_back({m_fault, m_guard, m_step});
     return m_fault;
 }
 
 void LaunchQueue::begin(const Launch& launch) noexcept {
     m_op = launch.op;
+    m_guard = launch.guard;
     m_step = launch.step;
     m_allowsTf32 = launch.allowTf32;
     m_fault = nullptr;

@@ -71,6 +71,7 @@ private:
     Fault* m_fault = nullptr;             ///< of the launch; null: it requested none
     KeptForReplays* m_captured = nullptr; ///< null: not capturing
     const char* m_op = "";
+    LaunchGuard* m_guard = nullptr; ///< of the launch, as m_step
     std::uint32_t m_step = 0;
     bool m_allowsTf32 = false;
 };

@@ -189,20 +189,12 @@ void Timeline::resolveSpan(const Item& item) {
 }
 
 void Timeline::tellFaults(const InnerSpans& inner) {
-    auto fault = inner.kept.faults.begin();
-    bool isFound = false;
-    for (const InnerSpans::Member& launch : inner.launches) {
-        if (fault == inner.kept.faults.end()) return;
-        // A launch that read a wrong result may have found another fault in it.
-        const bool isSpoilt = isFound && launch.guard && !launch.guard->mayRun(launch.step);
-        if (fault->step != launch.step) continue;
+    for (const KeptForReplays::LaunchFault& fault : inner.kept.faults) {
         try {
-            if (!isSpoilt) throwIfRaised(*static_cast<const Fault*>(fault->memory->data()));
+            throwIfRaised(*fault.memory);
         } catch (const Error&) {
-            isFound = true;
-            if (launch.guard) launch.guard->failed(launch.step, std::current_exception());
+            if (fault.guard) fault.guard->failedLate(fault.step, std::current_exception());
         }
-        ++fault;
     }
 }
 

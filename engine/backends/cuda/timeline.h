@@ -63,7 +63,7 @@ public:
     /// Resolves all times that are known, of all timelines, and tells the guards of the faults of launches
     /// that have passed.
     static void resolveAll();
-    /// Whether a graph is in a timeline whose launches may have found a fault.
+    /// Whether an unresolved replay may have found a fault.
     static bool mayHoldFaults() noexcept;
 
 private:
