@@ -45,14 +45,14 @@ public:
     QString file(const QString& name) const { return m_folder.filePath(name); }
     std::filesystem::path fsPath(const QString& name) const { return file(name).toStdString(); }
 
-    Ended run(const QStringList& arguments, int timeoutMs = 60000) const {
+    Ended run(const QStringList& arguments, int timeoutMs = 300000) const {
         QProcess process;
         process.setWorkingDirectory(m_folder.path());
         process.start(path(), arguments);
         return wait(process, timeoutMs);
     }
 
-    static Ended wait(QProcess& process, int timeoutMs = 60000) {
+    static Ended wait(QProcess& process, int timeoutMs = 300000) {
         Ended ended;
         if (process.waitForFinished(timeoutMs) && process.exitStatus() == QProcess::NormalExit)
             ended.exit = process.exitCode();
