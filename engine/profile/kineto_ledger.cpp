@@ -183,7 +183,7 @@ private:
 
     void makeTransfers() {
         const BusyTime syncs = unionOf(
-            m_trace.calls, [this](const RuntimeCall& call) { return call.kind == CallKind::synchronize; });
+            m_trace.calls, [](const RuntimeCall& call) { return call.kind == CallKind::synchronize; });
         struct Group {
             KinetoTransfer row;
             std::map<NameId, std::uint64_t> waiters;
