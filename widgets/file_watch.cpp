@@ -21,9 +21,11 @@ FileWatch::FileWatch(Document& document, QObject* parent) : QObject(parent), m_d
     m_timer.setSingleShot(true);
     m_timer.setInterval(kSettleMs);
     connect(&m_timer, &QTimer::timeout, this, &FileWatch::look);
-    const auto wait = [this] { m_timer.start(); };
-    connect(&m_watcher, &QFileSystemWatcher::fileChanged, this, wait);
-    connect(&m_watcher, &QFileSystemWatcher::directoryChanged, this, wait);
+    connect(&m_watcher, &QFileSystemWatcher::fileChanged, this, [this] { m_timer.start(); });
+    // Other files of the folder may change all the time, which must not put off the look.
+    connect(&m_watcher, &QFileSystemWatcher::directoryChanged, this, [this] {
+        if (!m_timer.isActive()) m_timer.start();
+    });
     connect(&document, &Document::pathChanged, this, &FileWatch::follow);
     follow();
 }
@@ -39,10 +41,15 @@ void FileWatch::follow() {
     const QStringList before = m_watcher.files() + m_watcher.directories();
     if (!before.isEmpty()) m_watcher.removePaths(before);
     if (path.isEmpty()) return;
+    m_watcher.addPath(QFileInfo(path).absolutePath());
     m_stamp = stampOf(path);
     m_digest = digestOf(path);
-    if (m_stamp.size >= 0) m_watcher.addPath(path);
-    m_watcher.addPath(QFileInfo(path).absolutePath());
+    if (m_stamp.size >= 0) {
+        m_watcher.addPath(path);
+    } else if (!m_document.isModified()) { // removed since it was read or written
+        m_stamp.size = 0;
+        m_timer.start();
+    }
 }
 
 void FileWatch::look() {

@@ -381,6 +381,22 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(parseFragment("just text"), Error);
     }
 
+    void readingCanBeCancelled() {
+        const QTemporaryDir folder;
+        const std::filesystem::path path = folder.filePath(QStringLiteral("graph.twb")).toStdString();
+        const Graph graph = RandomGraph(3).make(40);
+        saveProject(graph, path);
+        int asked = 0;
+        try {
+            loadProject(path, [&asked] { return ++asked > 3; });
+            QFAIL("not cancelled");
+        } catch (const Error& e) {
+            QCOMPARE(e.code(), ErrorCode::cancelled);
+        }
+        QCOMPARE(asked, 4); // soon after
+        QVERIFY(loadProject(path, [] { return false; }) == graph);
+    }
+
     void manyNodesAreFast() {
         constexpr std::size_t kNodes = 1'000'000;
         Graph graph;

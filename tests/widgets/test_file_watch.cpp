@@ -1,11 +1,17 @@
 #include "formats/project.h"
 #include "support/test_main.h"
 #include "widgets/dialog_answer.h"
+#include "widgets/file_watch.h"
 #include "widgets/graph_difference.h"
 #include "widgets/notice_bar.h"
 #include "widgets/window_hand.h"
 
 #include <QListWidget>
+#include <QProgressDialog>
+#include <QSignalSpy>
+#include <QTimer>
+
+#include <fmt/format.h>
 
 using namespace twb;
 using namespace twb::test;
@@ -146,6 +152,35 @@ private Q_SLOTS:
         QVERIFY(opened.hand.graph() == after());
     }
 
+    /// The window took no input while it read the file, and the reading could not be ended.
+    void aReloadCanBeCancelled() {
+        const Opened opened;
+        std::string text =
+            R"({"format": "tensor-workbench", "version": 1, "lanes": [{"id": 1, "device": "cpu"}],)"
+            R"("nodes": [)";
+        constexpr int kNodes = 300'000;
+        for (int i = 1; i <= kNodes; ++i)
+            text += fmt::format(R"({{"id": {}, "op": "Ones", "name": "n{}", "lane": 1}}{})", i, i,
+                                i < kNodes ? ",\n" : "]}");
+        writeFileAtomically(opened.path.toStdString(), text);
+        QTRY_VERIFY(opened.notice->isVisible());
+        bool isPressed = false;
+        QTimer press;
+        connect(&press, &QTimer::timeout, this, [&] {
+            auto* dialog = qobject_cast<QProgressDialog*>(QApplication::activeModalWidget());
+            if (!dialog) return;
+            QVERIFY(dialog->labelText().contains(QLatin1String("mine.twb")));
+            press.stop();
+            QTest::mouseClick(dialog->findChild<QPushButton*>(), Qt::LeftButton);
+            isPressed = true;
+        });
+        press.start(5);
+        opened.press("Reload");
+        QVERIFY(isPressed);
+        QVERIFY(opened.hand.graph() == before());
+        QVERIFY(opened.notice->isVisible()); // the question stands
+    }
+
     void versionsAreCompared() {
         const Opened opened;
         saveProject(after(), opened.path.toStdString());
@@ -229,6 +264,46 @@ private Q_SLOTS:
         opened.press("Save");
         QVERIFY(loadProject(opened.path.toStdString()) == before());
         QVERIFY(opened.isQuiet());
+    }
+
+    /// Each change of another file in the folder put off the look at the document's file.
+    void otherFilesThatChangeDoNotHideIt() {
+        const Opened opened;
+        const QString log = opened.home.filePath(QStringLiteral("log.txt"));
+        QTimer writer;
+        int written = 0;
+        connect(&writer, &QTimer::timeout, this, [&] {
+            QFile::remove(log);
+            QFile file(log);
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            ++written;
+        });
+        writer.start(20);
+        QTRY_VERIFY(written > 2);
+        QVERIFY(QFile::remove(opened.path));
+        QTRY_VERIFY(opened.notice->isVisible());
+        QVERIFY(opened.notice->accessibleName().contains(QLatin1String("no longer on disk")));
+    }
+
+    /// No notification had come yet.
+    void aFileThatIsGoneAtOnceIsAskedAboutOnClose() {
+        const Opened opened;
+        QVERIFY(QFile::remove(opened.path));
+        const BoxAnswer answer(QMessageBox::Save);
+        QVERIFY(opened.hand.window->close());
+        QVERIFY(answer.answered());
+        QVERIFY(loadProject(opened.path.toStdString()) == before());
+    }
+
+    void aFileThatIsGoneAsItIsOpenedIsReported() {
+        const Opened opened;
+        Document other(opened.hand.document.sharedProfiles());
+        // Before the watch, which follows the same signal.
+        connect(&other, &Document::pathChanged, this, [&] { QVERIFY(QFile::remove(opened.path)); });
+        const FileWatch watch(other);
+        const QSignalSpy removed(&watch, &FileWatch::removed);
+        other.open(opened.path);
+        QTRY_COMPARE(removed.count(), 1);
     }
 
     /// The window closed without a question, and the graph was lost.
