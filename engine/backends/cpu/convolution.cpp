@@ -2,6 +2,7 @@
 
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/onednn.h"
+#include "backends/cpu/winograd.h"
 
 #include <limits>
 #include <type_traits>
@@ -94,7 +95,9 @@ bool isEmpty(const Convolution& s) {
 
 std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s, const Tensors& tensors,
                                                            const ProductEnding& ending) {
-    return isEmpty(s) ? nullptr : onednn::makeConvolution(s, tensors, ending);
+    if (isEmpty(s)) return nullptr;
+    if (auto made = makeWinograd(s, tensors, ending)) return made;
+    return onednn::makeConvolution(s, tensors, ending);
 }
 
 std::optional<ProductEnding> productEnding(std::string_view op, const Attributes& attributes) {

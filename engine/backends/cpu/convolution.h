@@ -46,9 +46,8 @@ struct WeightedProduct {
     ProductEnding ending{};
 };
 
-/// y = ending(w * x + bias + added), where * is the convolution, by a primitive of oneDNN, in f32, or in bf16
-/// with f32 sums. An object is made once for the sizes and layouts of a step's tensors. Calls of run() must
-/// not overlap.
+/// y = ending(w * x + bias + added), where * is the convolution, in f32, or in bf16 with f32 sums. An object
+/// is made once for the sizes and layouts of a step's tensors. Calls of run() must not overlap.
 class NativeConvolution : public KernelState {
 public:
     /// The tensors of a step; bias and added may be without data.
@@ -57,7 +56,7 @@ public:
         bool constantWeights = false; ///< w holds the same elements at every run, so its packed form is kept
     };
     /// x and y are row-major or channels-last; w and bias are dense. `added` has y's shape; it and the
-    /// ending are for f32. Null if oneDNN has no suitable primitive on this machine.
+    /// ending are for f32. Null if there is no suitable kernel for this machine.
     static std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Tensors& tensors,
                                                    const ProductEnding& ending);
     /// A product in f32 with constant weights is a convolution with windows of one element. Null as above.
@@ -73,8 +72,8 @@ public:
         const void* added = nullptr;
         void* y = nullptr;
     };
-    /// Returns false if y is w * x + bias only: oneDNN has no primitive with the rest, or the tensors have a
-    /// NaN or an infinity that it would lose or spread.
+    /// Returns false if y is w * x + bias only: the kernel does not have the rest, or the tensors have a NaN or
+    /// an infinity that it would lose or spread.
     virtual bool run(const Data& data) = 0;
     /// Whether later runs read w only through Data::weights.
     virtual bool hasPackedWeights() const = 0;

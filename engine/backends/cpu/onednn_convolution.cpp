@@ -6,7 +6,6 @@
 #include "core/tensor.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -24,8 +23,7 @@ struct Wanted {
     bool transposed = false;
     bool xChannelsLast = false;
     bool yChannelsLast = false;
-    bool adds = false;       ///< a tensor with y's layout
-    bool isWinograd = false; ///< if oneDNN has it
+    bool adds = false; ///< a tensor with y's layout
     ProductEnding ending{};
 };
 
@@ -35,7 +33,6 @@ struct Prepared {
     bool exists = false; ///< oneDNN has a suitable primitive
     dnnl::primitive primitive;
     bool adds = false;                               ///< the elements that y has before
-    bool isWinograd = false;                         ///< spreads NaN and infinities to elements nearby
     memory::desc x, w, bias, y;                      ///< layouts of the given tensors
     memory::desc primitiveX, primitiveW, primitiveY; ///< layouts that the primitive prefers
     dnnl::reorder reorderX, reorderW, reorderAdded, reorderY;
@@ -100,24 +97,6 @@ bool copiesPay(const Convolution& s) {
     return work > 64 * (x + y + w);
 }
 
-/// Whether Winograd's algorithm, which multiplies 2.25 or 4 times less, gains more than its copies cost. Its
-/// transformed weights take 1.8 or 4 times the memory, so small images with many channels are left out.
-bool winogradPays(const Convolution& s, DType dtype) {
-    constexpr double kLeastProducts = 20e6;
-    constexpr std::int64_t kLeastPositions = 13 * 13;
-    constexpr std::int64_t kLeastChannels = 32;
-    const auto fits = [](const WindowAxis& axis) {
-        return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1 && axis.padBegin <= 1 &&
-               axis.padEnd <= 1;
-    };
-    const std::int64_t positions = s.window.outCount();
-    const double products = 9 * static_cast<double>(s.batch * positions) * static_cast<double>(s.inChannels) *
-                            static_cast<double>(s.outChannels);
-    return dtype == DType::f32 && s.groups == 1 && s.window.rank() == 2 &&
-           std::ranges::all_of(s.window.axes, fits) && positions >= kLeastPositions &&
-           s.inChannels >= kLeastChannels && s.outChannels >= kLeastChannels && products >= kLeastProducts;
-}
-
 /// An activation, after the addition of the elements that y has before. An addition of another tensor would
 /// rule out oneDNN's fastest primitives.
 dnnl::post_ops opsOf(const ProductEnding& ending, bool adds) {
@@ -153,17 +132,6 @@ bool losesNaN(const ProductEnding& ending) {
     return ending.activation == ProductActivation::relu || ending.activation == ProductActivation::clip;
 }
 
-/// Whether any of these numbers is NaN.
-bool holdsNaN(const float* numbers, std::int64_t count) {
-    std::atomic<bool> found = false;
-    parallelRanges(count, count, 1024, [&](std::int64_t begin, std::int64_t end) {
-        int differ = 0;
-        for (std::int64_t i = begin; i < end; ++i) differ |= static_cast<int>(numbers[i] != numbers[i]);
-        if (differ) found.store(true, std::memory_order_relaxed);
-    });
-    return found.load(std::memory_order_relaxed);
-}
-
 std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& wanted) {
     auto made = std::make_shared<Prepared>();
     const auto type = typeOf(wanted.dtype);
@@ -185,8 +153,7 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     dnnl::primitive_attr attributes = ownScratch();
     made->adds = wanted.adds;
     attributes.set_post_ops(opsOf(wanted.ending, wanted.adds));
-    const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y,
-                          dnnl::algorithm kind = dnnl::algorithm::convolution_direct) {
+    const auto make = [&](const memory::desc& x, const memory::desc& w, const memory::desc& y) {
         try {
             const auto keep = [&]<class P>(std::in_place_type_t<P>, dnnl::algorithm how) {
                 const auto use = dnnl::prop_kind::forward_inference;
@@ -198,26 +165,19 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
             };
             return transposed ? keep(std::in_place_type<dnnl::deconvolution_forward>,
                                      dnnl::algorithm::deconvolution_direct)
-                              : keep(std::in_place_type<dnnl::convolution_forward>, kind);
+                              : keep(std::in_place_type<dnnl::convolution_forward>,
+                                     dnnl::algorithm::convolution_direct);
         } catch (const dnnl::error&) {
             return false;
         }
     };
-    const auto blocked = [&](dnnl::algorithm kind = dnnl::algorithm::convolution_direct) {
-        return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y), kind);
-    };
+    const auto blocked = [&] { return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y)); };
     const auto plain = [&] { return make(made->x, made->w, made->y); };
     // A channels-last tensor need not be copied.
     const auto channelsLast = [&] {
         return make(wanted.xChannelsLast ? made->x : anyLayout(made->x), anyLayout(made->w),
                     wanted.yChannelsLast ? made->y : anyLayout(made->y));
     };
-    if (wanted.isWinograd && blocked(dnnl::algorithm::convolution_winograd)) {
-        made->exists = made->isWinograd = true;
-        made->connect();
-        if (made->exists) return made;
-        made->isWinograd = false;
-    }
     if (wanted.adds) // y must not be copied
         made->exists = channelsLast();
     else if (wanted.xChannelsLast || wanted.yChannelsLast)
@@ -262,7 +222,6 @@ std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wan
             wanted.xChannelsLast,
             wanted.yChannelsLast,
             wanted.adds,
-            wanted.isWinograd,
             static_cast<std::int64_t>(wanted.ending.activation),
             std::bit_cast<std::int32_t>(wanted.ending.alpha),
             std::bit_cast<std::int32_t>(wanted.ending.beta),
@@ -294,15 +253,14 @@ public:
         : m_prepared(std::move(prepared)), m_x(handle(m_prepared->x)), m_w(handle(m_prepared->w)),
           m_bias(handle(m_prepared->bias)), m_y(handle(m_prepared->y)),
           m_scratch(handle(m_prepared->scratch)), m_isWhole(isWhole), m_constantWeights(constantWeights),
-          m_losesNaN(losesNaN(ending)), m_isExact(!m_losesNaN && !m_prepared->isWinograd),
-          m_makeAlone(std::move(makeAlone)) {
+          m_losesNaN(losesNaN(ending)), m_makeAlone(std::move(makeAlone)) {
         m_arguments = {{DNNL_ARG_SRC, m_x}, {DNNL_ARG_WEIGHTS, m_w}, {DNNL_ARG_DST, m_y}};
         if (m_bias) m_arguments.emplace(DNNL_ARG_BIAS, m_bias);
         if (m_scratch) m_arguments.emplace(DNNL_ARG_SCRATCHPAD, m_scratch);
     }
 
     bool run(const Data& data) override {
-        if (m_isExact) {
+        if (!m_losesNaN) {
             execute(data);
             return m_isWhole;
         }
@@ -346,13 +304,9 @@ private:
                     m_arguments[DNNL_ARG_DST]);
         p.primitive.execute(stream(), m_arguments);
         // Now, since a smaller team of threads for the reordering may end some of those that have the flags.
-        if (!m_isExact) m_hadNaN = hasMetNaN();
+        if (m_losesNaN) m_hadNaN = hasMetNaN();
         if (p.reorderY) reorder(p.reorderY, m_arguments[DNNL_ARG_DST], m_y);
         stream().wait();
-        // Other endings than a minimum or maximum do not set the flag for a NaN of x.
-        if (p.isWinograd && !m_losesNaN && !m_hadNaN)
-            m_hadNaN = holdsNaN(static_cast<const float*>(data.y),
-                                static_cast<std::int64_t>(p.y.get_size() / sizeof(float)));
         if (m_constantWeights && !m_packed) m_packed = std::move(wCopy);
     }
 
@@ -378,7 +332,6 @@ private:
     const bool m_isWhole;
     const bool m_constantWeights;
     const bool m_losesNaN; ///< the ending gives a number for a NaN
-    const bool m_isExact;  ///< the result is right for NaN and infinities, too
     bool m_hadNaN = false; ///< in the last run
     MakeAlone m_makeAlone;
     std::unique_ptr<NativeConvolution> m_alone; ///< null until a NaN is met
@@ -405,7 +358,6 @@ makeConvolution(const Convolution& sizes, const NativeConvolution::Tensors& t, c
     if (sizes.window.rank() > 3) return nullptr;
     Wanted whole = alone;
     whole.adds = t.added.data != nullptr;
-    whole.isWinograd = t.constantWeights && winogradPays(sizes, alone.dtype);
     whole.ending = ending;
     const auto makeAlone = [sizes, alone, constant = t.constantWeights] {
         return convolving(prepared(sizes, alone), {}, false, constant);
