@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 namespace twb {
@@ -206,11 +207,17 @@ void RunController::giveUp(const QString& sentence) {
 
 void RunController::assignEdges(const Plan& plan, const Analysis& analysis) {
     m_edges.clear();
+    m_firstOfEdge.clear();
+    std::map<Edge, std::size_t> first;
     for (const Transfer& transfer : plan.transfers) {
         std::vector<Edge> edges{transfer.edge()};
         if (transfer.kind == TransferKind::implicitTo)
             for (const ImplicitCopy& copy : analysis.implicitCopies)
                 if (copy.from == transfer.from && copy.target == transfer.target) edges = copy.edges;
+        const std::size_t index = m_edges.size();
+        m_firstOfEdge.push_back(m_figures->isTransferOfGraph(index)
+                                    ? first.try_emplace(transfer.edge(), index).first->second
+                                    : index);
         m_edges.push_back(std::move(edges));
     }
 }
@@ -276,7 +283,7 @@ void RunController::updateNodes(bool final) {
         return final ? row.times.quantile(0.5) : double(row.totalNs) / double(row.count);
     };
     for (const std::uint32_t index : steps) {
-        if (!m_figures->isOwn(index)) continue;
+        if (!m_figures->isOfGraph(index)) continue;
         const Step& step = plan.steps[index];
         // The last op of a fused step has the time of the step.
         for (const NodeId member : step.members)
@@ -301,14 +308,15 @@ void RunController::updateNodes(bool final) {
 
 void RunController::updateEdges() {
     const std::vector<LedgerRow>& rows = m_figures->ledger().rows();
-    // Backwards: an edge has the figures of rank 0, whose transfers come first.
-    for (std::size_t i = rows.size(); i-- > 0;) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
         const LedgerRow& row = rows[i];
-        if (row.count == 0) continue;
+        if (row.count == 0 || !m_figures->isTransferOfGraph(i)) continue;
         EdgeRun run;
         run.bytes = double(row.bytes) / double(row.count);
         run.ns = double(row.totalNs) / double(row.count);
         if (!m_state.running) run.ns = row.medianNs();
+        if (const std::size_t first = m_firstOfEdge[i]; first != i && rows[first].count > 0)
+            run.ns += m_state.edges[m_edges[i].front()].ns; // the sum of those before
         run.gbPerSecond = run.ns > 0 ? run.bytes / run.ns : 0;
         run.modelled = m_figures->plan().transfers[i].modelled;
         run.predicted = false;

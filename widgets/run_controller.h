@@ -51,9 +51,9 @@ public:
     /// Shows the run of another program, which `plan` describes, in place of the last one. isRunning() until
     /// endFollowing(). May be called again with a longer plan, after which all records are added again.
     /// Without awaitRun() before it, the document is made from the other program. `total`: as total().
-    /// `ownSteps`: as for RunFigures.
+    /// `isOfGraph`: as for RunFigures.
     void follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total = 0,
-                std::size_t ownSteps = SIZE_MAX);
+                std::vector<bool> isOfGraph = {});
     /// New records of the other program, and its completed iterations.
     /// `ranks`: all ranks of the run as they are now.
     void addFollowed(std::span<const StepRecord> records, std::int64_t done, const QString& sentence,
@@ -208,6 +208,9 @@ private:
     RunState m_state;
     std::shared_ptr<RunFigures> m_figures;
     std::vector<std::vector<Edge>> m_edges;
+    /// By transfer of the plan: the first one of its edge. A message between ranks has copies before and
+    /// after it.
+    std::vector<std::size_t> m_firstOfEdge;
     Graph m_snapshot;                      ///< the graph of the last run
     std::vector<Diagnostic> m_diagnostics; ///< of the snapshot
     std::vector<RunInputFile> m_inputs;

@@ -59,7 +59,7 @@ void RunController::awaitRun(const QString& host, const QString& sentence, std::
 }
 
 void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sentence, std::int64_t total,
-                           std::size_t ownSteps) {
+                           std::vector<bool> isOfGraph) {
     if (!m_isFollowing) awaitRun({}, sentence, total);
     if (!m_isFollowing) return; // a run of this program is active
     if (m_awaited) {
@@ -76,7 +76,7 @@ void RunController::follow(std::shared_ptr<const Plan> plan, const QString& sent
         m_edited = false;
     }
     m_total = total;
-    m_figures = std::make_shared<RunFigures>(std::move(plan), ownSteps);
+    m_figures = std::make_shared<RunFigures>(std::move(plan), std::move(isOfGraph));
     assignEdges(m_figures->plan(), m_document.analysis());
     m_state.nodes.clear();
     for (const Node& node : m_snapshot.nodes()) m_state.nodes.emplace(node.id, NodeRun{});
@@ -160,7 +160,7 @@ QString RunController::show(RunTrace trace, const QString& file) {
         trace.ranks.empty()
             ? tr("Trace %1: %2").arg(name, iterations)
             : tr("Trace %1: %2 ranks, %3").arg(name, grouped(qint64(trace.ranks.size())), iterations);
-    follow(trace.plan, tr("Trace %1").arg(name), 0, trace.ownSteps);
+    follow(trace.plan, tr("Trace %1").arg(name), 0, trace.isOfGraph);
     m_showsTrace = true;
     m_ranks = endedRanks(trace.ranks);
     if (!remark.isEmpty()) {

@@ -5,9 +5,14 @@
 
 namespace twb {
 
-RunFigures::RunFigures(std::shared_ptr<const Plan> plan, std::size_t ownSteps)
-    : m_plan(std::move(plan)), m_ownSteps(ownSteps), m_ledger(m_plan), m_steps(m_plan), m_timeline(m_plan),
-      m_series(std::make_shared<TransferSeries>(m_plan)), m_isTouched(m_plan->steps.size()) {}
+RunFigures::RunFigures(std::shared_ptr<const Plan> plan, std::vector<bool> isOfGraph)
+    : m_plan(std::move(plan)), m_isOfGraph(std::move(isOfGraph)),
+      m_isTransferOfGraph(m_plan->transfers.size(), m_isOfGraph.empty()), m_ledger(m_plan), m_steps(m_plan),
+      m_timeline(m_plan), m_series(std::make_shared<TransferSeries>(m_plan)),
+      m_isTouched(m_plan->steps.size()) {
+    for (const Step& step : m_plan->steps)
+        if (step.transfer != kNone && this->isOfGraph(step.index)) m_isTransferOfGraph[step.transfer] = true;
+}
 
 void RunFigures::add(std::span<const StepRecord> records) {
     m_ledger.add(records);

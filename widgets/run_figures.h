@@ -21,15 +21,16 @@ class RunFigures {
 public:
     static constexpr std::size_t kMostRecords = 1'000'000; ///< limit of recent(); a record has 48 bytes
 
-    /// `ownSteps`: the steps that count for the graph; later ones belong to other ranks.
-    explicit RunFigures(std::shared_ptr<const Plan> plan, std::size_t ownSteps = SIZE_MAX);
+    /// `isOfGraph`: by step, whether it counts for the graph (RunTrace); empty: all do.
+    explicit RunFigures(std::shared_ptr<const Plan> plan, std::vector<bool> isOfGraph = {});
 
     void add(std::span<const StepRecord> records);
     /// Must be called after the last record.
     void finish() { m_timeline.finish(); }
 
     const Plan& plan() const noexcept { return *m_plan; }
-    bool isOwn(std::uint32_t step) const noexcept { return step < m_ownSteps; }
+    bool isOfGraph(std::uint32_t step) const { return m_isOfGraph.empty() || m_isOfGraph[step]; }
+    bool isTransferOfGraph(std::size_t transfer) const { return m_isTransferOfGraph[transfer]; }
     std::shared_ptr<const Plan> sharedPlan() const noexcept { return m_plan; }
     const Ledger& ledger() const noexcept { return m_ledger; }
     const StepTimes& steps() const noexcept { return m_steps; }
@@ -53,7 +54,8 @@ private:
     void remember(const StepRecord& record);
 
     std::shared_ptr<const Plan> m_plan;
-    std::size_t m_ownSteps;
+    std::vector<bool> m_isOfGraph;
+    std::vector<bool> m_isTransferOfGraph; ///< those of its steps
     Ledger m_ledger;
     StepTimes m_steps;
     RunTimeline m_timeline;

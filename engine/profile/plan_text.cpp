@@ -1,6 +1,7 @@
 #include "profile/plan_text.h"
 
 #include "core/error.h"
+#include "graph/rank_lanes.h"
 #include "ops/op_table.h"
 
 #include <fmt/format.h>
@@ -69,14 +70,14 @@ Json toJson(const Backend& backend) {
             {"figures", std::move(figures)}};
 }
 
-Device deviceFrom(const Json& text) {
-    if (const auto device = Device::parse(text.get<std::string>())) return *device;
+Device deviceFrom(const Json& text, int rank) {
+    if (const auto device = Device::parse(text.get<std::string>())) return asSeenBy(rank, *device);
     throw Error(ErrorCode::badFile, "a device of a plan has no name");
 }
 
-std::shared_ptr<Backend> backendFrom(const Json& json) {
-    DeviceInfo info{deviceFrom(json.at("device")), json.at("name"), json.at("detail"), json.at("simulated"),
-                    json.at("memory")};
+std::shared_ptr<Backend> backendFrom(const Json& json, int rank) {
+    DeviceInfo info{deviceFrom(json.at("device"), rank), json.at("name"), json.at("detail"),
+                    json.at("simulated"), json.at("memory")};
     DeviceProfile profile;
     const Json& names = json.at("profile");
     profile.id = names.at(0);
@@ -120,12 +121,12 @@ Shape shapeFrom(const Json& json, DType dtype) {
     return shape;
 }
 
-PlanValue valueFrom(const Json& json) {
+PlanValue valueFrom(const Json& json, int rank) {
     PlanValue v;
     v.source = portFrom(json.at(0));
     v.type.dtype = dtypeFrom(json.at(1));
     v.type.shape = shapeFrom(json.at(2), v.type.dtype);
-    v.device = deviceFrom(json.at(3));
+    v.device = deviceFrom(json.at(3), rank);
     v.memory = memoryFrom(json.at(4));
     v.slot = json.at(5);
     v.kept = json.at(6);
@@ -211,14 +212,14 @@ Json toJson(const Transfer& t) {
             {"label", t.label}};
 }
 
-Transfer transferFrom(const Json& json) {
+Transfer transferFrom(const Json& json, int rank) {
     Transfer t;
     t.kind = enumFrom(json.at("kind"), "a kind of transfer", TransferKind::collective);
     t.from = portFrom(json.at("from"));
     t.to = portFrom(json.at("to"));
     t.node = NodeId{json.at("node").get<std::uint64_t>()};
-    t.source = deviceFrom(json.at("source"));
-    t.target = deviceFrom(json.at("target"));
+    t.source = deviceFrom(json.at("source"), rank);
+    t.target = deviceFrom(json.at("target"), rank);
     t.bytes = json.at("bytes").at(0);
     t.wireBytes = json.at("bytes").at(1);
     t.pinned = json.at("flags").at(0);
@@ -278,29 +279,36 @@ Json planToJson(const Plan& plan) {
     for (const Transfer& t : plan.transfers) transfers.push_back(toJson(t));
     Json outputs = Json::array();
     for (const auto& [node, of] : plan.valuesOfNode) outputs.push_back({value(node), of});
-    return {{"devices", std::move(devices)},     {"streams", std::move(streams)},
-            {"slots", std::move(slots)},         {"values", std::move(values)},
-            {"producers", plan.producers},       {"steps", std::move(steps)},
-            {"transfers", std::move(transfers)}, {"outputs", std::move(outputs)},
-            {"controls", plan.controls.size()},  {"setup_steps", plan.setupSteps},
-            {"in_flight", plan.inFlight},        {"virtual_clock", plan.virtualClock}};
+    return {{"devices", std::move(devices)},
+            {"streams", std::move(streams)},
+            {"slots", std::move(slots)},
+            {"values", std::move(values)},
+            {"producers", plan.producers},
+            {"steps", std::move(steps)},
+            {"transfers", std::move(transfers)},
+            {"outputs", std::move(outputs)},
+            {"controls", plan.controls.size()},
+            {"setup_steps", plan.setupSteps},
+            {"in_flight", plan.inFlight},
+            {"virtual_clock", plan.virtualClock},
+            {"is_part", plan.isPart}};
 }
 
-std::shared_ptr<const Plan> planFromJson(const Json& json) {
+std::shared_ptr<const Plan> planFromJson(const Json& json, int rank) {
     auto plan = std::make_shared<Plan>();
     for (const Json& device : json.at("devices")) {
-        std::shared_ptr<Backend> backend = backendFrom(device);
+        std::shared_ptr<Backend> backend = backendFrom(device, rank);
         const Device of = backend->info().device;
         plan->devices.set(of, std::move(backend), true);
     }
     for (const Json& s : json.at("streams"))
         plan->streams.push_back(
-            {deviceFrom(s.at(0)), enumFrom(s.at(1), "a kind of queue", QueueKind::network), s.at(2)});
+            {deviceFrom(s.at(0), rank), enumFrom(s.at(1), "a kind of queue", QueueKind::network), s.at(2)});
     for (const Json& s : json.at("slots"))
-        plan->slots.push_back({deviceFrom(s.at(0)), memoryFrom(s.at(1)), s.at(2)});
-    for (const Json& v : json.at("values")) plan->values.push_back(valueFrom(v));
+        plan->slots.push_back({deviceFrom(s.at(0), rank), memoryFrom(s.at(1)), s.at(2)});
+    for (const Json& v : json.at("values")) plan->values.push_back(valueFrom(v, rank));
     plan->producers = json.at("producers").get<std::vector<std::uint32_t>>();
-    for (const Json& t : json.at("transfers")) plan->transfers.push_back(transferFrom(t));
+    for (const Json& t : json.at("transfers")) plan->transfers.push_back(transferFrom(t, rank));
     for (const Json& s : json.at("steps")) plan->steps.push_back(stepFrom(s, *plan));
     const auto controls = json.at("controls").get<std::size_t>();
     require(controls <= plan->steps.size()); // each has a step
@@ -311,6 +319,7 @@ std::shared_ptr<const Plan> planFromJson(const Json& json) {
     plan->setupSteps = json.at("setup_steps");
     plan->inFlight = json.at("in_flight");
     plan->virtualClock = json.at("virtual_clock");
+    plan->isPart = json.value("is_part", false); // traces of earlier versions have none
     check(*plan);
     return plan;
 }

@@ -17,8 +17,9 @@ namespace twb {
 nlohmann::json planToJson(const Plan& plan);
 
 /// The plan of planToJson(). Its backends only describe devices; they allocate nothing and have no streams.
-/// Throws nlohmann::json::exception, or Error(badFile) if it is inconsistent.
-std::shared_ptr<const Plan> planFromJson(const nlohmann::json& json);
+/// `rank`: whose plan it is. It names devices as that rank sees them; the result names them as rank 0 does
+/// (graph/rank_lanes.h). Throws nlohmann::json::exception, or Error(badFile) if it is inconsistent.
+std::shared_ptr<const Plan> planFromJson(const nlohmann::json& json, int rank = 0);
 
 /// A whole number from `least` to `most`. Throws Error(badFile) that names `what` otherwise.
 std::int64_t wholeFrom(const nlohmann::json& json, std::string_view what, std::int64_t least = 0,

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -16,6 +17,10 @@
 
 namespace twb {
 namespace {
+
+/// As many as the process ids of a trace hold.
+constexpr std::uint64_t kMostRanks = INT32_MAX / kPidsPerRank;
+constexpr std::array<std::uint32_t, 2> kNoMessage{kNone, kNone};
 
 /// A plan of a rank, and where it begins in the joint plan.
 struct Section {
@@ -61,14 +66,15 @@ private:
 
     void addPlan(const TraceEvent& event) {
         std::shared_ptr<const Plan> plan;
+        const std::uint64_t rank = event.number("rank").value_or(0);
+        if (rank > kMostRanks) refuse(event, "a plan of a rank with too large a number");
         try {
-            plan = planFromJson(nlohmann::json::parse(event.argument("plan")));
+            plan = planFromJson(nlohmann::json::parse(event.argument("plan")), static_cast<int>(rank));
         } catch (const nlohmann::json::exception& error) {
             refuse(event, error.what());
         } catch (const Error& error) {
             refuse(event, error.what());
         }
-        const std::uint64_t rank = event.number("rank").value_or(0);
         const std::uint64_t part = event.number("part").value_or(0);
         const bool isNext = m_sections.empty() ? rank == 0 && part == 0
                             : part == 0
@@ -79,6 +85,7 @@ private:
         Plan& all = *m_plan;
         const auto transfers = static_cast<std::uint32_t>(all.transfers.size());
         const auto controls = static_cast<std::uint32_t>(all.controls.size());
+        const auto slots = static_cast<std::uint32_t>(all.slots.size());
         const Section at{rank,
                          part,
                          std::string(event.argument("part_name")),
@@ -89,22 +96,19 @@ private:
         const auto moved = [](std::uint32_t index, std::uint32_t by) {
             return index == kNone ? kNone : index + by;
         };
-        for (const Device device : plan->devices.devices()) {
-            const Backend* const known = isFirst ? nullptr : all.devices.find(device);
-            if (!known) // the backend lives as long as its plan
+        // What another rank says of a rank's device may be a simulation of it.
+        for (const Device device : plan->devices.devices())
+            if (isFirst || device.rank == static_cast<int>(rank) || !all.devices.find(device))
                 all.devices.set(device, std::shared_ptr<Backend>(plan, &plan->devices.at(device)), true);
-            // The ranks share a device's description, so modelled times would pass for measured ones.
-            else if (known->info().simulated != plan->devices.isSimulated(device))
-                refuse(event, fmt::format("{} is simulated on some ranks and real on others; run all ranks "
-                                          "with the same --device-map",
-                                          device.toString()));
-        }
+        const bool isCounted = part == 0 && (isFirst || plan->isPart);
+        m_out.isOfGraph.insert(m_out.isOfGraph.end(), plan->steps.size(), isCounted);
         const std::vector<std::uint32_t> streams = addStreams(plan->streams, part == 0);
         all.transfers.insert(all.transfers.end(), plan->transfers.begin(), plan->transfers.end());
         all.controls.resize(all.controls.size() + plan->controls.size());
         all.chainOps.insert(all.chainOps.end(), plan->chainOps.begin(), plan->chainOps.end());
         for (PlanValue value : plan->values) {
-            if (!isFirst) value.slot = kNone;
+            value.slot = part == 0 ? moved(value.slot, slots) : kNone;
+            value.absent = value.absent || part > 0;
             value.updateOf = moved(value.updateOf, at.values);
             all.values.push_back(std::move(value));
         }
@@ -125,11 +129,12 @@ private:
         }
         all.inFlight = std::max(all.inFlight, plan->inFlight);
         all.virtualClock = all.virtualClock || plan->virtualClock;
-        if (!isFirst) return;
-        all.slots = plan->slots;
-        all.valuesOfNode = plan->valuesOfNode;
-        all.setupSteps = plan->setupSteps;
-        m_out.ownSteps = all.steps.size();
+        if (part == 0) all.slots.insert(all.slots.end(), plan->slots.begin(), plan->slots.end());
+        if (isFirst) all.setupSteps = plan->setupSteps;
+        if (!isCounted) return;
+        for (const auto& [node, values] : plan->valuesOfNode)
+            for (const std::uint32_t value : values)
+                all.valuesOfNode[node].push_back(moved(value, at.values));
     }
 
     /// By stream of the plan, the stream of the joint plan: a rank's parts have streams in common.
@@ -181,7 +186,14 @@ private:
         m_out.records.push_back(record);
     }
 
-    /// Names the ranks and the parts, and lets the calls of all ranks wait for each other.
+    /// Whether another rank sends what this rank receives in the step, of a part of a graph: the receiver
+    /// passes nothing to the call.
+    bool isReceived(const Step& step) const {
+        return !step.inputs.empty() && step.inputs[0] != kNone && m_plan->values[step.inputs[0]].absent;
+    }
+
+    /// Names the ranks and the parts, and lets the calls of all ranks wait for each other, and messages for
+    /// their senders.
     void joinCalls() {
         Plan& plan = *m_plan;
         if (m_sections.size() < 2) return;
@@ -189,6 +201,7 @@ private:
         // By the call's part and node, and how many calls the node has made before: by rank, the step.
         std::map<std::tuple<std::uint64_t, NodeId, std::size_t>, std::map<std::uint64_t, std::uint32_t>>
             calls;
+        std::map<std::pair<NodeId, std::size_t>, std::array<std::uint32_t, 2>> messages; // sent, received
         std::vector<bool> isNamed(plan.streams.size());
         for (const Section& section : m_sections) {
             const std::string rank = hasRanks ? fmt::format("rank{}/", section.rank) : "";
@@ -200,20 +213,31 @@ private:
                     plan.streams[step.stream].label.insert(0, rank);
                     isNamed[step.stream] = true;
                 }
-                // Of a SendReceive, only two ranks make a call.
-                if (plan.isCollective(step) && !(step.op && step.op->name == "SendReceive"))
+                const auto kind = step.op ? collectiveKindOf(step.op->name) : std::nullopt;
+                if (plan.isCollective(step) && !(kind && isPaired(*kind))) {
                     calls[{section.part, step.node, made[step.node]++}][section.rank] = step.index;
+                } else if (kind && m_out.isOfGraph[step.index]) {
+                    const auto own = messages.try_emplace({step.node, made[step.node]++}, kNoMessage).first;
+                    own->second[isReceived(step) ? 1 : 0] = step.index;
+                }
                 if (step.transfer != kNone) plan.transfers[step.transfer].label.insert(0, part + rank);
             }
         }
         for (const auto& [call, steps] : calls)
             for (const auto& [rank, one] : steps)
-                for (const auto& [otherRank, other] : steps) {
-                    if (rank == otherRank) continue;
-                    for (const std::uint32_t value : plan.steps[other].inputs)
-                        if (value != kNone && plan.producers[value] != kNone)
-                            plan.steps[one].waits.push_back(plan.producers[value]);
-                }
+                for (const auto& [otherRank, other] : steps)
+                    if (rank != otherRank) waitForInputs(plan.steps[one], plan.steps[other]);
+        for (const auto& [node, message] : messages) {
+            if (std::ranges::find(message, kNone) != message.end()) continue;
+            waitForInputs(plan.steps[message[1]], plan.steps[message[0]]);
+            m_out.isOfGraph[message[0]] = false;
+        }
+    }
+
+    void waitForInputs(Step& step, const Step& of) const {
+        for (const std::uint32_t value : of.inputs)
+            if (value != kNone && m_plan->producers[value] != kNone)
+                step.waits.push_back(m_plan->producers[value]);
     }
 
     const std::string m_origin;

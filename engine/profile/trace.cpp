@@ -11,10 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 #include <utility>
 
 namespace twb {
@@ -23,6 +25,11 @@ namespace {
 /// A JSON string with its quotes, for a name of arbitrary bytes.
 std::string quoted(const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string hostName() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown machine";
 }
 
 /// Nanoseconds as µs, without rounding: adjacent events must not seem to overlap.
@@ -44,14 +51,15 @@ private:
     bool m_first = true;
 };
 
-/// The track of each stream: one process per device, one thread per stream.
+/// The track of each stream: one thread per stream, in one process per device or, of several ranks, per rank.
 struct Tracks {
     Tracks(int ofRank, int ofRanks, std::int64_t shift) : rank(ofRank), ranks(ofRanks), shiftNs(shift) {}
     std::string us(std::int64_t ns) const { return toUs(ns + shiftNs); }
+    bool isJoint() const noexcept { return ranks > 1; }
     /// Devices of any part.
     void number() {
         int next = 1 + rank * kPidsPerRank;
-        for (auto& [device, pid] : pids) pid = next++;
+        for (auto& [device, pid] : pids) pid = isJoint() ? next : next++;
     }
     /// The streams of all parts: those of one device and label are one track.
     std::vector<int> tidsOf(const Plan& plan) {
@@ -83,12 +91,14 @@ struct TracePart {
     const std::string& name;
 };
 
-std::string processName(const Plan& plan, Device device, const Tracks& tracks) {
-    const DeviceInfo& info = plan.devices.at(device).info();
-    std::string name = tracks.ranks > 1 ? fmt::format("rank{}/", tracks.rank) : std::string();
-    name += device.toString() + "  " + info.name;
-    if (info.simulated) return name + " (modelled)";
-    return plan.virtualClock ? name + " (measured durations, modelled start times)" : name;
+/// Which times of a device's steps are modelled, after a name; "" if none are.
+std::string clockOf(const Plan& plan, Device device) {
+    if (plan.devices.isSimulated(device)) return " (modelled)";
+    return plan.virtualClock ? " (measured durations, modelled start times)" : "";
+}
+
+std::string deviceName(const Plan& plan, Device device) {
+    return device.toString() + "  " + plan.devices.at(device).info().name;
 }
 
 /// Of the devices and streams of all parts.
@@ -96,16 +106,33 @@ void writeTracks(Events& events, const std::vector<TracePart>& parts, const Trac
     constexpr std::string_view kNamed = R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})";
     constexpr std::string_view kSorted =
         R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"sort_index":{}}}}})";
+    const auto planWith = [&](Device device) -> const Plan& {
+        return std::ranges::find_if(parts, [&](const TracePart& p) { return p.plan.devices.find(device); })
+            ->plan;
+    };
+    std::string hardware;
     for (const auto& [device, pid] : tracks.pids) {
-        const auto owner = std::ranges::find_if(
-            parts, [&id = device](const TracePart& p) { return p.plan.devices.find(id); });
+        const std::string name = deviceName(planWith(device), device);
+        hardware += (hardware.empty() ? "" : ", ") + name;
+        if (tracks.isJoint()) continue;
         events.add(
-            fmt::format(kNamed, "process_name", pid, 0, quoted(processName(owner->plan, device, tracks))));
+            fmt::format(kNamed, "process_name", pid, 0, quoted(name + clockOf(planWith(device), device))));
+        events.add(fmt::format(kSorted, "process_sort_index", pid, 0, pid));
+    }
+    if (tracks.isJoint() && !tracks.pids.empty()) {
+        const int pid = tracks.pids.begin()->second;
+        events.add(fmt::format(kNamed, "process_name", pid, 0,
+                               quoted(fmt::format("rank {} on {}", tracks.rank, hostName()))));
+        events.add(
+            fmt::format(R"({{"name":"process_labels","ph":"M","pid":{},"tid":0,"args":{{"labels":{}}}}})",
+                        pid, quoted(std::as_const(hardware))));
         events.add(fmt::format(kSorted, "process_sort_index", pid, 0, pid));
     }
     for (std::size_t i = 0; i < tracks.streams.size(); ++i) {
-        const int pid = tracks.pids.at(tracks.streams[i].device);
-        events.add(fmt::format(kNamed, "thread_name", pid, i + 1, quoted(tracks.streams[i].label)));
+        const Device device = tracks.streams[i].device;
+        const int pid = tracks.pids.at(device);
+        const std::string clock = tracks.isJoint() ? clockOf(planWith(device), device) : "";
+        events.add(fmt::format(kNamed, "thread_name", pid, i + 1, quoted(tracks.streams[i].label + clock)));
         events.add(fmt::format(kSorted, "thread_sort_index", pid, i + 1, i + 1));
     }
 }
@@ -179,6 +206,26 @@ void writeArrows(Events& events, const TracePart& part, const Tracks& tracks, st
         add(R"("s")", arrow.producer, std::max(producer.startNs, producer.endNs - 1));
         add(R"("t")", arrow.transfer, records[arrow.transfer].startNs);
         add(R"("f","bp":"e")", arrow.consumer, records[arrow.consumer].startNs);
+    }
+}
+
+/// From a message's sender to its receiver, which are on two ranks: both have the same name and id.
+void writeMessages(Events& events, const TracePart& part, const Tracks& tracks) {
+    if (!tracks.isJoint()) return;
+    for (const StepRecord& record : part.records) {
+        const Step& step = part.plan.steps[record.step];
+        const auto kind = step.op ? collectiveKindOf(step.op->name) : std::nullopt;
+        if (!kind || !isPaired(*kind)) continue;
+        const std::int64_t source = step.attributes.integer("source");
+        const std::int64_t target = step.attributes.integer("target");
+        const bool isSender = source == tracks.rank;
+        if (source == target || (!isSender && target != tracks.rank)) continue;
+        events.add(
+            fmt::format(R"({{"name":{},"cat":"message","ph":{},"id":{},"pid":{},"tid":{},"ts":{}}})",
+                        quoted(fmt::format("{} ({})", step.label, value(step.node))),
+                        isSender ? R"("s")" : R"("f","bp":"e")", record.iteration,
+                        tracks.pids.at(part.plan.streams[step.stream].device), part.tids[step.stream],
+                        tracks.us(isSender ? record.startNs : std::max(record.startNs, record.endNs - 1))));
     }
 }
 
@@ -270,9 +317,11 @@ std::string TraceRecorder::events(int rank, int ranks, std::int64_t shiftNs) con
     for (const TracePart& part : parts) {
         writeSlices(events, part, tracks);
         writeArrows(events, part, tracks, arrow);
+        writeMessages(events, part, tracks);
         for (const MemorySample& sample : liveMemory(part.plan, part.records))
             events.add(fmt::format(R"({{"name":{},"ph":"C","pid":{},"tid":0,"ts":{},"args":{{"bytes":{}}}}})",
-                                   quoted(part.index == 0 ? "live tensors" : "live tensors, " + part.name),
+                                   quoted((tracks.isJoint() ? sample.device.toString() + " " : "") +
+                                          (part.index == 0 ? "live tensors" : "live tensors, " + part.name)),
                                    tracks.pids.at(sample.device), tracks.us(sample.ns), sample.bytes));
     }
     return std::move(out).str();
@@ -295,31 +344,13 @@ void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t 
     const std::vector<std::int64_t> starts = gather(startedNs + world.clockOffsetNs());
     const bool isVirtual = std::ranges::max(gather(hasVirtualClock() ? 1 : 0)) > 0;
     const auto rank = static_cast<std::size_t>(world.rank());
-    const std::string own =
+    std::string own =
         events(world.rank(), world.size(), isVirtual ? 0 : starts[rank] - std::ranges::min(starts));
-    const std::vector<std::int64_t> sizes = gather(static_cast<std::int64_t>(own.size()));
     const std::vector<std::int64_t> left = gather(static_cast<std::int64_t>(m_left));
-    // In parts: MPI counts in 32 bits.
-    constexpr std::int64_t kPart = std::int64_t{1} << 24;
-    const auto pass = [&](CollectiveKind kind, std::string& text, int peer) {
-        for (std::int64_t at = 0; at < static_cast<std::int64_t>(text.size()); at += kPart) {
-            Collective call{kind, Reduction::sum, DType::u8, nullptr, nullptr, 0, peer, "trace"};
-            call.count = std::min(kPart, static_cast<std::int64_t>(text.size()) - at);
-            call.source = call.target = text.data() + at;
-            world.run(std::move(call));
-        }
-    };
-    if (rank != 0) {
-        std::string text = own;
-        return pass(CollectiveKind::send, text, 0);
-    }
+    const std::vector<std::string> texts = gatherTexts(world, std::move(own), "trace");
+    if (rank != 0) return;
     writeHead(out);
-    out << own;
-    for (int other = 1; other < world.size(); ++other) {
-        std::string text(static_cast<std::size_t>(sizes[static_cast<std::size_t>(other)]), '\0');
-        pass(CollectiveKind::receive, text, other);
-        out << ',' << text;
-    }
+    for (std::size_t r = 0; r < texts.size(); ++r) out << (r > 0 ? "," : "") << texts[r];
     out << fmt::format(",\n"
                        R"({{"name":"{}","ph":"M","pid":1,"tid":0,"args":{{"ranks":{}}}}})",
                        kRanksEvent, quoted(toJson(ranks).dump()));

@@ -37,10 +37,10 @@ public:
     /// metadata names, flow arrows from producer to transfer to consumer, memory counters. A simulated
     /// device's process is named "… (modelled)", so that measured and modelled time never share a track.
     void write(std::ostream& out) const;
-    /// The same for all ranks of a world, in one file with processes for each rank's devices and the ranks'
-    /// pace; rank 0 writes it. All ranks must call it together. `startedNs`: when this rank's run has
-    /// started, on its steady clock, from which the clocks of all ranks are aligned. Times on virtual clocks
-    /// start together.
+    /// The same for all ranks of a world, in one file with one process for each rank, "rank 1 on HOST", flow
+    /// arrows for messages between ranks, and the ranks' pace; rank 0 writes it. All ranks must call it
+    /// together. `startedNs`: when this rank's run has started, on its steady clock, from which the clocks of
+    /// all ranks are aligned. Times on virtual clocks start together.
     void writeTogether(std::ostream& out, World& world, std::int64_t startedNs,
                        const std::vector<RankPace>& ranks) const;
 

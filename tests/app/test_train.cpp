@@ -204,7 +204,7 @@ private Q_SLOTS:
         for (const StepRecord& record : trace.records) {
             const Step& step = trace.plan->steps[record.step];
             if (step.setup) continue;
-            const bool isStep = record.step < trace.ownSteps;
+            const bool isStep = trace.isOfGraph[record.step];
             iterations[(isStep ? "" : "validation ") + step.label].insert(record.iteration);
             last[record.iteration] = std::max(last[record.iteration], record.endNs);
         }

@@ -6,13 +6,16 @@
 #include "profile/run_course.h"
 #include "profile/run_trace.h"
 #include "profile/trace.h"
+#include "support/rank_trace.h"
 #include "support/ranks.h"
 #include "support/refusal.h"
 #include "support/test_main.h"
 
 #include <QFile>
+#include <QSysInfo>
 #include <QTemporaryDir>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
@@ -106,19 +109,25 @@ private Q_SLOTS:
     void oneFileHasAProcessForEachRankOnOneClock() {
         const json trace = json::parse(traceOfRanks(3));
         std::map<int, std::string> names;
+        std::map<int, std::string> hardware;
+        std::set<std::string> tracks;
         std::map<int, std::vector<double>> starts; // by rank, in µs
         std::map<std::uint64_t, std::set<int>> arrows;
         for (const json& event : trace.at("traceEvents")) {
             const int pid = event.at("pid");
             if (event.at("name") == "process_name") names[pid] = event.at("args").at("name");
+            if (event.at("name") == "process_labels") hardware[pid] = event.at("args").at("labels");
+            if (event.at("name") == "thread_name") tracks.insert(event.at("args").at("name"));
             if (event.at("ph") == "X") starts[pid / kPidsPerRank].push_back(event.at("ts"));
             if (event.contains("id")) arrows[event.at("id")].insert(pid / kPidsPerRank);
         }
-        QCOMPARE(names.size(), std::size_t(6)); // two devices each
+        QCOMPARE(names.size(), std::size_t(3));
+        const std::string host = QSysInfo::machineHostName().toStdString();
         for (const auto& [pid, name] : names)
-            QVERIFY2(name.starts_with("rank" + std::to_string(pid / kPidsPerRank) + "/cpu ") ||
-                         name.starts_with("rank" + std::to_string(pid / kPidsPerRank) + "/cuda:0 "),
-                     name.c_str());
+            QCOMPARE(name, fmt::format("rank {} on {}", pid / kPidsPerRank, host));
+        QCOMPARE(tracks, (std::set<std::string>{"cpu compute", "cuda:0 host→device (modelled)",
+                                                "cuda:0 compute (modelled)"}));
+        QVERIFY(hardware.size() == 3 && hardware.begin()->second.starts_with("cpu  "));
         QCOMPARE(starts.size(), std::size_t(3));
         for (std::size_t i = 0; i < starts[0].size(); ++i)
             for (const int rank : {1, 2}) QCOMPARE(starts[rank][i], starts[0][i] + 5000.0 * rank);
@@ -152,7 +161,8 @@ private Q_SLOTS:
         const Folder folder;
         const auto plan = planWithCall();
         const RunTrace read = readRunTrace(folder.save(traceOfRanks(2)));
-        QCOMPARE(read.ownSteps, plan->steps.size());
+        QCOMPARE(std::ranges::count(read.isOfGraph, true), std::ptrdiff_t(plan->steps.size()));
+        QVERIFY(read.isOfGraph[0] && !read.isOfGraph.back());
         QCOMPARE(read.plan->steps.size(), 2 * plan->steps.size());
         QCOMPARE(read.plan->streams[0].label, std::string("rank0/cpu compute"));
         QCOMPARE(read.plan->streams.back().label, std::string("rank1/cuda:0 compute"));
@@ -170,6 +180,65 @@ private Q_SLOTS:
         courseOf(*read.plan, read.records); // refers only to what is there
     }
 
+    /// What is simulated on one rank may be real on another.
+    void unlikeRanksKeepTheirDevices() {
+        const auto modelled = planWithCall();
+        modelled->virtualClock = true;
+        QByteArray text = QByteArray::fromStdString(traceOfRanks(2, modelled));
+        const QByteArray simulated = R"(\"simulated\":true)";
+        text.replace(text.indexOf(simulated), simulated.size(), R"(\"simulated\":false)");
+        const Folder folder;
+        const RunTrace read = readRunTrace(folder.save(text.toStdString()));
+        const Plan& plan = *read.plan;
+        QVERIFY(!plan.devices.isSimulated(Device::cuda(0)));
+        QVERIFY(plan.devices.isSimulated(Device::cuda(0, 1)));
+        QCOMPARE(plan.streams.back().device, Device::cuda(0, 1));
+        QCOMPARE(plan.devices.at(Device::cuda(0, 1)).info().device, Device::cuda(0, 1));
+        QVERIFY(!isModelled(plan, plan.steps[3]) && isModelled(plan, plan.steps[7]));
+        QCOMPARE(plan.bytesOn(Device::cuda(0, 1)), plan.bytesOn(Device::cuda(0)));
+    }
+
+    /// Each rank has computed its own nodes.
+    void theRanksOfADividedGraphAreOneTrace() {
+        const DividedJob job;
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("t.json"));
+        job.writeTrace(path, 2);
+        const RunTrace read = readRunTrace(path.toStdString());
+        const Plan& plan = *read.plan;
+        std::map<std::string, Device> devices;  // of the steps that count, by label
+        std::map<bool, std::uint32_t> messages; // of "there", by whether the rank has received it
+        for (const Step& step : plan.steps) {
+            const Device device = plan.streams[step.stream].device;
+            if (read.isOfGraph[step.index]) devices[step.label] = device;
+            if (step.node == job.there && step.op) messages[device.rank == 1] = step.index;
+        }
+        QCOMPARE(devices.at("x"), Device::cpu());
+        QCOMPARE(devices.at("product"), Device::cuda(0, 1));
+        QCOMPARE(devices.at("difference"), Device::cpu());
+        QCOMPARE(messages.size(), std::size_t(2));
+        QVERIFY(read.isOfGraph[messages[true]] && !read.isOfGraph[messages[false]]);
+        const std::uint32_t sent = plan.producers[plan.steps[messages[false]].inputs[0]];
+        QCOMPARE(std::ranges::count(plan.steps[messages[true]].waits, sent), std::ptrdiff_t(1));
+        QVERIFY(plan.valueOf({job.product, 0}) != kNone && plan.valueOf({job.difference, 0}) != kNone);
+        courseOf(plan, read.records); // refers only to what is there
+
+        // An arrow from the sender of each message to its receiver.
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const json trace = json::parse(file.readAll().toStdString());
+        std::map<std::pair<std::string, int>, std::map<std::string, int>> arrows;
+        for (const json& event : trace.at("traceEvents"))
+            if (event.value("cat", "") == "message")
+                arrows[{event.at("name"), event.at("id")}][event.at("ph")] =
+                    event.at("pid").get<int>() / kPidsPerRank;
+        QCOMPARE(arrows.size(), std::size_t(4)); // there and back, in two iterations
+        for (const auto& [message, ends] : arrows) {
+            const bool isThere = message.first.starts_with("there ");
+            QCOMPARE(ends, (std::map<std::string, int>{{"s", isThere ? 0 : 1}, {"f", isThere ? 1 : 0}}));
+        }
+    }
+
     void callsAreJoinedByNodeAcrossRanks() {
         const auto plan = planWithCall();
         plan->transfers.push_back(plan->transfers[0]);
@@ -182,6 +251,7 @@ private Q_SLOTS:
         QCOMPARE(ranks.plan->steps[1].waits, Steps{4});
         QCOMPARE(ranks.plan->steps[3].waits, Steps{6});
         plan->steps[3].op = findOp("SendReceive"); // may be a call of two other ranks
+        plan->steps[3].attributes = completeAttributes(*plan->steps[3].op, {});
         const auto other = readRunTrace(folder.save(traceOfRanks(2, plan)));
         QCOMPARE(other.plan->steps[1].waits, Steps{4});
         QCOMPARE(other.plan->steps[3].waits, Steps());
@@ -204,7 +274,8 @@ private Q_SLOTS:
         recorder.write(text);
         const Folder folder;
         const RunTrace read = readRunTrace(folder.save(text.str()));
-        QCOMPARE(read.ownSteps, plan->steps.size());
+        QCOMPARE(std::ranges::count(read.isOfGraph, true), std::ptrdiff_t(plan->steps.size()));
+        QVERIFY(read.isOfGraph[0] && !read.isOfGraph.back());
         QCOMPARE(read.plan->steps.size(), 2 * plan->steps.size()); // the third run has the first one's plan
         QCOMPARE(read.plan->steps.back().label, std::string("validated"));
         QCOMPARE(read.plan->streams.size(), plan->streams.size());
@@ -316,11 +387,6 @@ private Q_SLOTS:
             << QStringLiteral("event 0: a kind of transfer is 4");
         QTest::newRow("more controls than steps")
             << traceWith([](json& plan) { plan["controls"] = 1'000'000'000'000'000'000; }) << refers;
-        QByteArray mixed = QByteArray::fromStdString(traceOfRanks(2));
-        const QByteArray simulated = R"(\"simulated\":true)";
-        mixed.replace(mixed.indexOf(simulated), simulated.size(), R"(\"simulated\":false)");
-        QTest::newRow("a device that is real on one rank only")
-            << mixed << QStringLiteral("cuda:0 is simulated on some ranks and real on others");
     }
     void otherTracesAreRefused() {
         QFETCH(const QByteArray, text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/rank_lanes.h"
 #include "placement/analysis.h"
 #include "profile/rank_report.h"
 #include "profile/trace.h"
@@ -8,9 +9,32 @@
 
 #include <QFile>
 
+#include <functional>
 #include <sstream>
 
 namespace twb::test {
+
+/// Writes the trace of two ranks with these plans, and with these records of each iteration.
+inline void writeJointTrace(
+    const QString& path, std::uint32_t iterations,
+    const std::function<std::shared_ptr<const Plan>(const std::shared_ptr<World>&)>& planOf,
+    const std::function<std::vector<StepRecord>(const Plan&, int rank, std::uint32_t iteration)>& recordsOf) {
+    std::ostringstream text;
+    const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+        const auto plan = planOf(world);
+        TraceRecorder recorder(plan);
+        for (std::uint32_t i = 0; i < iterations; ++i) recorder.add(recordsOf(*plan, world->rank(), i));
+        std::ostringstream part;
+        const double count = iterations;
+        recorder.writeTogether(part, *world, 0, {{5000, count, 20, 2000}, {5000, count, 20, 0}});
+        if (world->rank() == 0) text << part.str();
+    });
+    for (const std::string& error : errors)
+        if (!error.empty()) qFatal("%s", error.c_str());
+    QFile file(path);
+    if (!file.open(QIODevice::WriteOnly)) qFatal("cannot write %s", qPrintable(path));
+    file.write(QByteArray::fromStdString(text.str()));
+}
 
 /// Two ranks that sum a tensor in each iteration. Rank 1 computes 3 µs before the call, rank 0 only 1 µs, and
 /// waits.
@@ -42,26 +66,58 @@ struct RankJob {
         return out;
     }
     void writeTrace(const QString& path, std::uint32_t iterations) const {
-        std::ostringstream text;
-        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
-            const auto made = plan(world);
-            TraceRecorder recorder(made);
-            for (std::uint32_t i = 0; i < iterations; ++i) recorder.add(records(*made, world->rank(), i));
-            std::ostringstream part;
-            const double count = iterations;
-            recorder.writeTogether(part, *world, 0, {{5000, count, 20, 2000}, {5000, count, 20, 0}});
-            if (world->rank() == 0) text << part.str();
-        });
-        for (const std::string& error : errors)
-            if (!error.empty()) qFatal("%s", error.c_str());
-        QFile file(path);
-        if (!file.open(QIODevice::WriteOnly)) qFatal("cannot write %s", qPrintable(path));
-        file.write(QByteArray::fromStdString(text.str()));
+        writeJointTrace(
+            path, iterations, [&](const std::shared_ptr<World>& world) { return plan(world); },
+            [&](const Plan& of, int rank, std::uint32_t i) { return records(of, rank, i); });
     }
 
     GraphMaker maker;
     NodeId work{};
     NodeId sum{};
+};
+
+/// x on rank 0, its square on rank 1's GPU, and their difference on rank 0 again. Each rank computes its
+/// nodes. A step takes 1 µs, and one of rank 1 2 µs; an iteration takes 50 µs.
+struct DividedJob {
+    DividedJob() {
+        x = maker.node("Full", "x", "cpu", {{"shape", std::vector<std::int64_t>{100}}, {"value", 3.0}});
+        there = maker.node("To", "there", "rank1/cuda:0", {}, {x});
+        product = maker.node("Mul", "product", "rank1/cuda:0", {}, {there, there});
+        back = maker.node("To", "back", "cpu", {}, {product});
+        difference = maker.node("Sub", "difference", "cpu", {}, {back, x});
+        maker.node("Probe", "seen", "cpu", {}, {difference});
+    }
+
+    std::shared_ptr<const Plan> plan(const std::shared_ptr<World>& world) const {
+        const Graph seen = asSeenBy(world->rank(), maker.graph());
+        DeviceMap devices = simulatedRanks(2);
+        devices.setWorld(world);
+        CompileOptions options;
+        options.ownPart = true;
+        return compile(seen, analyze(seen, devices, Policy::strict, nullptr), devices, nullptr, options);
+    }
+    static std::vector<StepRecord> records(const Plan& plan, int rank, std::uint32_t iteration) {
+        std::vector<StepRecord> out;
+        std::int64_t start = std::int64_t{iteration} * 50'000;
+        for (const Step& step : plan.steps) {
+            if (step.setup && iteration > 0) continue;
+            const std::int64_t end = start + 1000 * (rank + 1);
+            out.push_back({step.index, iteration, StepState::done, start, end, {}, 0});
+            start = end;
+        }
+        return out;
+    }
+    void writeTrace(const QString& path, std::uint32_t iterations) const {
+        writeJointTrace(
+            path, iterations, [&](const std::shared_ptr<World>& world) { return plan(world); }, records);
+    }
+
+    GraphMaker maker;
+    NodeId x{};
+    NodeId there{};
+    NodeId product{};
+    NodeId back{};
+    NodeId difference{};
 };
 
 } // namespace twb::test

@@ -2,6 +2,7 @@
 #include "support/test_main.h"
 #include "widgets/file_answer.h"
 #include "widgets/panels/ledger_model.h"
+#include "widgets/panels/memory_bars.h"
 #include "widgets/panels/ranks_panel.h"
 #include "widgets/panels/timeline_panel.h"
 #include "widgets/panels/transfer_plot.h"
@@ -71,7 +72,7 @@ private Q_SLOTS:
         window.bottom().showPage(QStringLiteral("timeline"));
         for (std::uint32_t i = std::uint32_t(timeline.model().records().size());
              i-- > 0;) // the last is in view
-            if (!runs.figures()->isOwn(timeline.model().records()[i].step) &&
+            if (!runs.figures()->isOfGraph(timeline.model().records()[i].step) &&
                 timeline.model().stepOf(i).node == job.work) {
                 QTest::mouseClick(&timeline, Qt::LeftButton, {}, timeline.rectOf(i).center().toPoint());
                 break;
@@ -82,6 +83,39 @@ private Q_SLOTS:
         QTest::mouseClick(find<QPushButton>(window, "run"), Qt::LeftButton);
         QVERIFY(waitForRun(window));
         QVERIFY(runs.ranks().empty());
+    }
+
+    /// Each card has the time of the rank that computes it.
+    void theCardsHaveTheTimesOfAllRanks() {
+        const DividedJob job;
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("t.json"));
+        job.writeTrace(path, 3);
+        WindowHand hand(job.maker.graph());
+        MainWindow& window = *hand.window;
+        FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered());
+        const RunState& state = window.runs().state();
+        QVERIFY(!state.stale);
+        QCOMPARE(state.nodes.at(job.product).ns, 2000.0); // rank 1
+        QCOMPARE(state.nodes.at(job.difference).ns, 1000.0);
+        // Both copy from or to the GPU, 2 µs. "there" is received by rank 1, "back" by rank 0.
+        QCOMPARE(state.nodes.at(job.there).ns, 4000.0);
+        QCOMPARE(state.nodes.at(job.back).ns, 3000.0);
+        for (const auto& [from, to, ns] :
+             {std::tuple(job.x, job.there, 4000.0), {job.product, job.back, 3000.0}}) {
+            const EdgeRun& edge = state.edges.at({{from, 0}, {to, 0}});
+            QVERIFY(!edge.predicted);
+            QCOMPARE(edge.ns, ns);
+        }
+        // The memory of each rank's device.
+        window.bottom().showPage(QStringLiteral("memory"));
+        QStringList devices;
+        for (const MemoryBars::Row& row : find<MemoryBars>(window, "memoryBars")->rows())
+            if (row.planned > 0) devices << QString::fromStdString(row.device.toString());
+        QVERIFY2(devices.contains(QStringLiteral("rank1/cuda:0")),
+                 qPrintable(devices.join(QLatin1Char(','))));
     }
 
     /// The plot kept the empty series of figures that were replaced.

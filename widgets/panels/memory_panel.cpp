@@ -76,10 +76,8 @@ void MemoryPanel::refreshStack() {
     const MemoryBars::Row& chosen = m_bars->rows()[std::size_t(m_bars->chosen())];
     // Tensors made before the iterations are alive in every iteration.
     std::vector<StepRecord> records = figures->timeline().setup();
-    std::erase_if(records, [&](const StepRecord& record) { return !figures->isOwn(record.step); });
     for (const StepRecord& record : figures->recent(1))
-        if (figures->isOwn(record.step) && !figures->plan().steps[record.step].setup)
-            records.push_back(record);
+        if (!figures->plan().steps[record.step].setup) records.push_back(record);
     std::stable_sort(records.begin(), records.end(),
                      [](const StepRecord& a, const StepRecord& b) { return a.startNs < b.startNs; });
     std::optional<MemoryCourse> course;
