@@ -4,6 +4,7 @@
 #include "formats/file_claims.h"
 #include "graph/rank_lanes.h"
 #include "profile/resource_path.h"
+#include "runtime/rank_part.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,27 @@
 #include <set>
 
 namespace twb {
+
+std::shared_ptr<World> simulatedWorld(const std::string& option) {
+    constexpr std::string_view simulated = "simulated:";
+    if (!option.starts_with(simulated))
+        throw Error(
+            ErrorCode::invalidArgument,
+            fmt::format("--world {}: write simulated:RANKS:LINK, for example simulated:4:nvlink; real "
+                        "ranks are started by mpirun, mpiexec or srun",
+                        option));
+    return makeSimulatedWorld(std::string_view(option).substr(simulated.size()));
+}
+
+void PlacementOptions::addWorldTo(CLI::App& command) {
+    command
+        .add_option(
+            "--world", world,
+            "Take the times of communication, and of copies between lanes of several ranks, from a "
+            "simulated link: simulated:4:nvlink, simulated:8:pcie, simulated:16:25gbe or, by latency "
+            "and bandwidth, simulated:4:30us,2.9GB/s; default: one rank, and 25 GbE to lanes of others")
+        ->type_name("WORLD");
+}
 
 void PlacementOptions::addTo(CLI::App& command, bool withRequireGpu) {
     command
@@ -68,8 +90,13 @@ DeviceMap PlacementOptions::devicesFor(const Graph& graph) const {
     const bool onlyCpu = std::all_of(graph.lanes().begin(), graph.lanes().end(),
                                      [](const Lane& lane) { return lane.device == Device::cpu(); });
     // Nothing is simulated, so the profiles are not needed.
-    if (onlyCpu && deviceMap.empty()) return {};
-    return makeDeviceMap(graph, choices(), ProfileLibrary(resourceFolder() / "devices"), requireGpu);
+    DeviceMap out =
+        onlyCpu && deviceMap.empty()
+            ? DeviceMap()
+            : makeDeviceMap(graph, choices(), ProfileLibrary(resourceFolder() / "devices"), requireGpu);
+    if (!world.empty()) out.setWorld(simulatedWorld(world));
+    requireRanks(graph, out.world());
+    return out;
 }
 
 DeviceMap PlacementOptions::devicesForPart(const Graph& seen, int rank) const {

@@ -1,5 +1,6 @@
 #include "app/ranks.h"
 
+#include "app/placement_options.h"
 #include "backends/mpi_world.h"
 #include "core/error.h"
 
@@ -96,16 +97,8 @@ struct Ranks::Public {
 Ranks::Ranks(const RankOptions& options, const fs::path& file,
              std::function<void(const std::string& sentence)> writeFailure)
     : m_launcher(launcher()), m_writeFailure(std::move(writeFailure)), m_world(aloneWorld()) {
-    constexpr std::string_view simulated = "simulated:";
     if (!options.world.empty()) {
-        if (!options.world.starts_with(simulated))
-            throw Error(
-                ErrorCode::invalidArgument,
-                fmt::format(
-                    "--world {}: write simulated:RANKS:LINK, for example simulated:4:nvlink; real ranks "
-                    "are started by mpirun, mpiexec or srun",
-                    options.world));
-        m_world = makeSimulatedWorld(std::string_view(options.world).substr(simulated.size()));
+        m_world = simulatedWorld(options.world);
         return;
     }
     if (m_launcher.name.empty()) return;

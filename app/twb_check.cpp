@@ -156,6 +156,7 @@ void addCheckCommand(CLI::App& app, ExitCode& exit) {
                      "Projects (.twb), ONNX models (.onnx) and PyTorch programs (.twbcap, .pt2)")
         ->required();
     options->placement.addTo(*command, false);
+    options->placement.addWorldTo(*command);
     options->budget.addTo(*command);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");

@@ -130,6 +130,7 @@ void addFixCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("FILE", options->file, "The project (.twb) or the capture (.twbcap)")->required();
     options->output.addTo(*command, "Write the fixed project to this file");
     options->placement.addTo(*command, false);
+    options->placement.addWorldTo(*command);
     addAllowOutside(*command, options->allowOutside);
     CLI::Option* json = command->add_flag("--json", options->json, "Print JSON instead of text");
     command

@@ -99,6 +99,7 @@ void addPlaceCommand(CLI::App& app, ExitCode& exit) {
     command->add_option("FILE", options->file, "The project (.twb)")->required();
     options->output.addTo(*command, "Write the project with the proposed lanes to this file");
     options->placement.addTo(*command, false);
+    options->placement.addWorldTo(*command);
     addAllowOutside(*command, options->allowOutside);
     command->add_flag("--json", options->json, "Print JSON instead of text");
     command->callback([options, &exit] { exit = place(*options); });

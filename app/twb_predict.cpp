@@ -2,6 +2,7 @@
 #include "app/placed_graph.h"
 #include "app/shared_options.h"
 #include "app/terminal.h"
+#include "backends/world.h"
 #include "core/format.h"
 #include "core/text_table.h"
 #include "profile/prediction.h"
@@ -43,8 +44,7 @@ Case predictCase(const PredictOptions& options, const PlacementOptions& placemen
         out.problem = error.what();
         return out;
     }
-    out.plan = compile(placed.graph, placed.analysis, placed.devices, placed.files,
-                       {.policy = placed.analysis.policy});
+    out.plan = planFor(placed.graph, placed.devices, placed.files, placed.analysis.policy);
     out.prediction = predict(*out.plan);
     return out;
 }
@@ -58,11 +58,20 @@ std::string fitOf(const Prediction& prediction) {
     return "yes";
 }
 
+/// "4 ranks on NVLink 4"; "" for one rank.
+std::string worldOf(const Case& each) {
+    const World& world = each.plan->devices.world();
+    return world.size() == 1 ? std::string()
+                             : fmt::format("{} ranks on {}", world.size(), world.link()->name);
+}
+
 std::string devicesOf(const Case& each) {
     std::vector<std::string> names;
     for (const auto& use : each.prediction.devices)
         if (!use.device.isCpu()) names.push_back(fmt::format("{} {}", use.device.toString(), use.name));
-    return names.empty() ? "cpu" : fmt::format("{}", fmt::join(names, ", "));
+    if (names.empty()) names.emplace_back("cpu");
+    if (const std::string world = worldOf(each); !world.empty()) names.push_back(world);
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 nlohmann::ordered_json toJson(const Case& each) {
@@ -97,6 +106,8 @@ nlohmann::ordered_json toJson(const Case& each) {
             {"critical_transfer_ms", p.critical.transfer / 1e6},
             {"critical_overhead_ms", p.critical.overhead / 1e6},
             {"transfer_bytes", p.transferBytes},
+            {"world", worldOf(each)},
+            {"communication_ms", p.communicationNs / 1e6},
             {"complete", p.isComplete},
             {"fits", p.fits()},
             {"devices", devices},
@@ -162,6 +173,11 @@ ExitCode predictAll(const PredictOptions& options) {
         PlacementOptions placement = options.placement;
         // Replaces the named device; the rest stays as given.
         const std::string device = text.substr(0, text.find('='));
+        if (constexpr std::string_view world = "world="; text.starts_with(world)) {
+            placement.world = text.substr(world.size());
+            cases.push_back(predictCase(options, placement, text, true));
+            continue;
+        }
         std::erase_if(placement.deviceMap,
                       [&](const std::string& given) { return given.substr(0, given.find('=')) == device; });
         placement.deviceMap.push_back(text);
@@ -186,7 +202,10 @@ void addPredictCommand(CLI::App& app, ExitCode& exit) {
         app.add_subcommand("predict", "Predict the time of an iteration, on these devices and on others");
     command->add_option("FILE", options->file, "The project (.twb)")->required();
     options->placement.addTo(*command, false);
-    command->add_option("--what-if", options->whatIf, "Also predict for this device: cuda:0=simulated:t4")
+    options->placement.addWorldTo(*command);
+    command
+        ->add_option("--what-if", options->whatIf,
+                     "Also predict for this device or link: cuda:0=simulated:t4 or world=simulated:4:nvlink")
         ->type_name("DEVICE=WHAT")
         ->take_all()
         ->allow_extra_args(false);

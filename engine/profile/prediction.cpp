@@ -1,7 +1,6 @@
 #include "profile/prediction.h"
 
 #include "backends/world.h"
-#include "graph/rank_lanes.h"
 #include "profile/profiles.h"
 #include "training/training.h"
 
@@ -145,18 +144,22 @@ Prediction predict(const Plan& plan) {
     return out;
 }
 
-Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr<const TensorFiles> files,
-                   std::optional<Policy> policy) {
+std::shared_ptr<const Plan> planFor(Graph graph, const DeviceMap& devices,
+                                    std::shared_ptr<const TensorFiles> files, std::optional<Policy> policy) {
+    averageOverRanks(graph, devices, files.get());
     const Policy rule = policy.value_or(graph.info().policy);
     const Analysis analysis = analyze(graph, devices, rule, files.get());
-    return predict(*compile(graph, analysis, devices, std::move(files), {.policy = rule}));
+    return compile(graph, analysis, devices, std::move(files), {.policy = rule});
 }
 
-Prediction predictOnRanks(Graph graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files, int ranks,
-                          const LinkProfile& link) {
+Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr<const TensorFiles> files,
+                   std::optional<Policy> policy) {
+    return predict(*planFor(graph, devices, std::move(files), policy));
+}
+
+Prediction predictOnRanks(const Graph& graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files,
+                          int ranks, const LinkProfile& link) {
     if (ranks > 1) devices.setWorld(makeSimulatedWorld(ranks, link));
-    if (ranks > 1 && !dividesNodes(graph) && trainingOf(graph))
-        graph.apply(remakeBackward(graph, devices, files.get(), 1.0 / ranks));
     return predict(graph, devices, std::move(files));
 }
 

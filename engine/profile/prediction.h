@@ -61,15 +61,20 @@ std::string sourcesOf(const DeviceMap& devices);
 /// Linear in steps and waits. Bodies of If, Loop and Scan count once.
 Prediction predict(const Plan& plan);
 
-/// The prediction of a graph under its own policy, or another one. If the graph has errors, throws like
+/// The plan of a graph under its own policy, or another one. On several ranks (DeviceMap::world) that all run
+/// the whole graph, a training module averages its gradients over them. If the graph has errors, throws like
 /// compile.
+std::shared_ptr<const Plan> planFor(Graph graph, const DeviceMap& devices,
+                                    std::shared_ptr<const TensorFiles> files,
+                                    std::optional<Policy> policy = std::nullopt);
+/// The prediction of planFor().
 Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr<const TensorFiles> files,
                    std::optional<Policy> policy = std::nullopt);
 
-/// The prediction for rank 0 of `ranks` ranks, each with these devices and a batch of its own, whose calls
-/// take the times of `link`. A graph with a training module averages its gradients over the ranks. Throws
-/// like predict.
-Prediction predictOnRanks(Graph graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files, int ranks,
-                          const LinkProfile& link);
+/// The prediction for rank 0 of `ranks` ranks, each with these devices and a batch of its own or, if the
+/// lanes divide the graph, its nodes. Calls and copies between ranks take the times of `link`. Throws like
+/// predict.
+Prediction predictOnRanks(const Graph& graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files,
+                          int ranks, const LinkProfile& link);
 
 } // namespace twb

@@ -1,6 +1,8 @@
 #include "training/training.h"
 
+#include "backends/world.h"
 #include "graph/folding.h"
+#include "graph/rank_lanes.h"
 #include "graph/unique_names.h"
 #include "ops/op_table.h"
 #include "placement/device_rule.h"
@@ -526,6 +528,12 @@ Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorF
     DeltaBuilder builder(graph, "Rebuild the backward pass");
     addBackwardAgain(builder, devices, files, share);
     return builder.take();
+}
+
+void averageOverRanks(Graph& graph, const DeviceMap& devices, const TensorFiles* files) {
+    const int ranks = devices.world().size();
+    if (ranks > 1 && !dividesNodes(graph) && trainingOf(graph))
+        graph.apply(remakeBackward(graph, devices, files, 1.0 / ranks));
 }
 
 std::optional<PortRef> lossScaleOf(const Graph& graph, const Training& training) {

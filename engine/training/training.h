@@ -84,6 +84,10 @@ bool touchesForward(const Graph& graph, const Delta& delta);
 /// times its `share` of the loss.
 Delta remakeBackward(const Graph& graph, const DeviceMap& devices, const TensorFiles* files,
                      double share = 1);
+/// Averages the gradients of a graph with a training module over the ranks of `devices`, which all run the
+/// whole graph, each with a batch of its own. No change with one rank, or if the lanes divide the graph.
+/// Throws like remakeBackward().
+void averageOverRanks(Graph& graph, const DeviceMap& devices, const TensorFiles* files);
 /// Adds the change of remakeBackward() to `builder`, for the builder's graph.
 void addBackwardAgain(DeltaBuilder& builder, const DeviceMap& devices, const TensorFiles* files,
                       double share = 1);

@@ -371,8 +371,16 @@
         <translation>Kommunikation: Zeit je Iteration in kollektiven Aufrufen. Überlappt: Anteil dieser Zeit, während dessen ein Schritt rechnet. Warten: der Rest davon, in dem der Rang nichts rechnet. Durchsatz: Batches pro Sekunde im Verhältnis zu einem Rang. Die Zeiten sind modelliert %1. Verbindungen: %2.</translation>
     </message>
     <message>
-        <source>The lanes divide this graph among ranks already. Transfers has the times of their links.</source>
-        <translation>Die Spuren teilen diesen Graphen schon auf Ränge auf. Die Zeiten ihrer Verbindungen stehen unter Transfers.</translation>
+        <source>Predicted time of an iteration of this graph, whose lanes belong to %1 ranks, by the link between them. Nothing is measured.</source>
+        <translation>Vorhergesagte Zeit einer Iteration dieses Graphen, dessen Spuren zu %1 Rängen gehören, je nach der Verbindung zwischen ihnen. Nichts ist gemessen.</translation>
+    </message>
+    <message>
+        <source>link</source>
+        <translation>Verbindung</translation>
+    </message>
+    <message>
+        <source>Iteration: time per iteration in a long run. Latency: time of a single iteration. Transfers: share of the latency. The times are modelled %1. Links: %2.</source>
+        <translation>Iteration: Zeit pro Iteration in einem langen Lauf. Latenz: Zeit einer einzelnen Iteration. Transfers: Anteil an der Latenz. Die Zeiten sind modelliert: %1. Verbindungen: %2.</translation>
     </message>
 </context>
 <context>

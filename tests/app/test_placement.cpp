@@ -1,5 +1,6 @@
 #include "app/program.h"
 #include "support/test_main.h"
+#include "training/training.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -127,6 +128,76 @@ private Q_SLOTS:
         const Ended unknown = twb.run({"predict", "a.twb", "--what-if", "cuda:0=simulated:t5"});
         QCOMPARE(unknown.exit, 2);
         QVERIFY(unknown.err.contains("t5"));
+    }
+
+    /// What a link between ranks would take, without the other machines.
+    void aWorldIsAWhatIf() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId x = maker.node("Zeros", "x", "cpu", {{"shape", std::vector<std::int64_t>{1000, 1000}}});
+        const NodeId there = maker.node("To", "there", "rank1/cpu", {}, {x});
+        maker.node("Probe", "seen", "rank1/cpu", {}, {maker.node("Neg", "neg", "rank1/cpu", {}, {there})});
+        twb.save("g.twb", maker);
+        const auto predicted = [&](const QStringList& more) {
+            const Ended ended = twb.run(QStringList{"predict", "g.twb", "--json"} + more);
+            return QJsonDocument::fromJson(ended.out.toUtf8()).object()["cases"].toArray();
+        };
+        const QJsonArray cases =
+            predicted({"--world", "simulated:2:nvlink", "--what-if", "world=simulated:2:25gbe", "--what-if",
+                       "world=simulated:2:30us,2.9GB/s"});
+        QCOMPARE(cases.size(), 3);
+        QCOMPARE(cases[0]["world"].toString(), QStringLiteral("2 ranks on NVLink 4"));
+        QCOMPARE(cases[1]["world"].toString(), QStringLiteral("2 ranks on 25 GbE"));
+        const auto transfer = [&](int at) { return cases[at]["critical_transfer_ms"].toDouble(); };
+        QVERIFY(std::abs(transfer(0) - (0.003 + 4e6 / 450e6)) < 1e-6);
+        QVERIFY(std::abs(transfer(1) - (0.030 + 4e6 / 2.9e6)) < 1e-6);
+        QCOMPARE(transfer(2), transfer(1));
+        const QJsonArray plain = predicted({});
+        QCOMPARE(plain[0]["world"].toString(), QString());
+        QCOMPARE(plain[0]["critical_transfer_ms"].toDouble(), transfer(1)); // the default link
+        const Ended table = twb.run({"predict", "g.twb", "--world", "simulated:2:nvlink"});
+        QVERIFY2(table.out.contains("2 ranks on NVLink 4"), qPrintable(table.out));
+
+        const auto placed = [&](const QString& link) {
+            const Ended ended = twb.run({"place", "g.twb", "--json", "--world", "simulated:2:" + link});
+            return QJsonDocument::fromJson(ended.out.toUtf8()).object()["sum_ms_now"].toDouble();
+        };
+        QVERIFY(std::abs(placed("25gbe") - placed("nvlink") - transfer(1) + transfer(0)) < 1e-6);
+
+        twb.save("far.twb", [] {
+            GraphMaker far;
+            far.node("Zeros", "x", "rank3/cpu");
+            return far;
+        }());
+        const Ended far = twb.run({"predict", "far.twb", "--world", "simulated:2:nvlink"});
+        QCOMPARE(far.exit, 5);
+        QVERIFY2(far.err.contains("the graph has a lane of rank 3"), qPrintable(far.err));
+        for (const char* command : {"predict", "place", "check"}) {
+            const Ended wrong = twb.run({command, "g.twb", "--world", "four"});
+            QCOMPARE(wrong.exit, 2);
+            QVERIFY2(wrong.err.contains("write simulated:RANKS:LINK"), qPrintable(wrong.err));
+        }
+    }
+
+    /// A graph that all ranks run: its gradients are averaged, but only in the prediction.
+    void aWorldHasTheCallsOfATraining() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId w = maker.node("Parameter", "w", "cpu", {{"shape", std::vector<std::int64_t>{1000}}});
+        const NodeId square = maker.node("Mul", "square", "cpu", {}, {w, w});
+        const NodeId loss = maker.node("ReduceSum", "loss", "cpu", {{"keepdims", false}}, {square});
+        Graph graph = maker.graph();
+        const NodeId parameters[] = {w};
+        graph.apply(makeTraining(graph, DeviceMap(), nullptr, loss, parameters, {}));
+        saveProject(graph, twb.fsPath("t.twb"));
+        const Ended ended = twb.run({"predict", "t.twb", "--json", "--world", "simulated:4:25gbe:ring"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        const QJsonValue one = QJsonDocument::fromJson(ended.out.toUtf8()).object()["cases"].toArray()[0];
+        const double wanted = 6 * 0.030 + 1.5 * 4000 / 2.9e6;
+        QVERIFY2(std::abs(one["communication_ms"].toDouble() - wanted) < 1e-9, qPrintable(ended.out));
+        QCOMPARE(twb.run({"place", "t.twb", "--world", "simulated:4:25gbe", "-o", "placed.twb"}).exit, 0);
+        const Graph placed = loadProject(twb.fsPath("placed.twb"));
+        QCOMPARE(std::ranges::count(placed.nodes(), "AllReduce", &Node::op), 0);
     }
 
     void guardPolicyByDirection() {

@@ -1,3 +1,4 @@
+#include "backends/world.h"
 #include "core/format.h"
 #include "placement/analysis.h"
 #include "profile/prediction.h"
@@ -212,6 +213,25 @@ private Q_SLOTS:
         find<QLabel>(*window, "status")->clear();
         menu->actions().at(offered.indexOf(entry))->trigger();
         QVERIFY(find<QLabel>(*window, "status")->text().startsWith(QStringLiteral("This graph has no")));
+    }
+
+    void theLinksOfADividedGraphAreCompared() {
+        GraphMaker g;
+        const NodeId x = g.node("Zeros", "x", "cpu", {{"shape", std::vector<std::int64_t>{1000, 1000}}});
+        g.node("Probe", "seen", "rank1/cpu", {}, {g.node("To", "there", "rank1/cpu", {}, {x})});
+        const auto window = makeWindow();
+        window->document().setGraph(g.graph(), {}, {});
+        Reviewer reviewer(false);
+        press(*window, Qt::Key_W, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(reviewer.seen);
+        QCOMPARE(reviewer.rows.size(), qsizetype(linkProfiles().size()));
+        for (std::size_t i = 0; i < linkProfiles().size(); ++i) {
+            const LinkProfile& link = linkProfiles()[i];
+            const QStringList cells = reviewer.rows[qsizetype(i)].split(QLatin1Char('|'));
+            QCOMPARE(cells.value(0), QString::fromStdString(link.name));
+            QCOMPARE(cells.value(2), QString::fromStdString(formatMs(link.alphaNs + 4e6 / link.gbPerSecond)));
+        }
+        QVERIFY(reviewer.text.contains(QStringLiteral("Nothing is measured")));
     }
 
     void oneCauseIsOneRow() {

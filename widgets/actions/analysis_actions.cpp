@@ -253,11 +253,7 @@ void AnalysisActions::showRanks() {
         m_editor.say(tr("Fix the errors of the graph before predicting an iteration."));
         return;
     }
-    if (dividesNodes(m_document.graph())) {
-        m_editor.say(
-            tr("The lanes divide this graph among ranks already. Transfers has the times of their links."));
-        return;
-    }
+    if (dividesNodes(m_document.graph())) return showLinks();
     m_editor.attempt(tr("Cannot predict an iteration"), [this] {
         Prediction alone;
         ReviewDialog::Content content;
@@ -316,6 +312,39 @@ void AnalysisActions::showRanks() {
                "Throughput: "
                "batches per second relative to one rank. The times are modelled %1. Links: %2.")
                 .arg(toQt(alone.sources), sources.join(QStringLiteral("; ")));
+        ReviewDialog(content, &m_window).exec();
+    });
+}
+
+/// Of a graph whose lanes divide it among ranks.
+void AnalysisActions::showLinks() {
+    m_editor.attempt(tr("Cannot predict an iteration"), [this] {
+        std::vector<std::pair<QString, Prediction>> variants;
+        QStringList sources;
+        const DocumentSnapshot document = m_document.snapshot();
+        const int ranks = lastRankOf(document.graph) + 1;
+        workWaiting(tr("Predicting…"), &m_window, [&] {
+            for (const LinkProfile& link : linkProfiles()) {
+                variants.emplace_back(toQt(link.name), predictOnRanks(document.graph, document.devices,
+                                                                      document.files, ranks, link));
+                sources << QStringLiteral("%1 (%2)").arg(toQt(link.name), toQt(link.source));
+            }
+        });
+        ReviewDialog::Content content;
+        content.title = tr("Predict on several ranks");
+        content.sentence =
+            tr("Predicted time of an iteration of this graph, whose lanes belong to %1 ranks, by "
+               "the link between them. Nothing is measured.")
+                .arg(ranks);
+        content.columns = {tr("link"), tr("iteration"), tr("latency"), tr("transfers")};
+        for (const auto& [name, p] : variants)
+            content.rows.push_back(
+                {name, ms(p.iterationNs), ms(p.latencyNs),
+                 percentage(p.latencyNs > 0 ? 100 * p.critical.transfer / p.latencyNs : 0)});
+        content.remark =
+            tr("Iteration: time per iteration in a long run. Latency: time of a single iteration. "
+               "Transfers: share of the latency. The times are modelled %1. Links: %2.")
+                .arg(toQt(variants.front().second.sources), sources.join(QStringLiteral("; ")));
         ReviewDialog(content, &m_window).exec();
     });
 }

@@ -22,6 +22,7 @@ public:
     void fill(QMenu& menu);
     /// The time of an iteration on several simulated ranks.
     void showRanks();
+    void showLinks();
 
 private:
     void reviewFixes();
