@@ -2,6 +2,7 @@
 
 #include "app/terminal.h"
 #include "backends/cpu/host_stream.h"
+#include "backends/world.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@
 namespace twb {
 
 RunWatch::RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrupts& interrupts)
-    : m_ledger(plan), m_times(plan), m_timeline(plan), m_interrupts(interrupts) {
+    : m_plan(plan), m_ledger(plan), m_times(plan), m_timeline(plan), m_interrupts(interrupts) {
     if (trace) m_trace.emplace(plan);
 }
 
@@ -38,7 +39,19 @@ void RunWatch::progress(std::uint64_t, std::int64_t done, std::int64_t) {
 
 AtStop RunWatch::stopped(const RunStop& stop) {
     m_found = stop;
+    World& world = m_plan->devices.world();
+    // The run ends as if it were cancelled, which is all that the other ranks would learn.
+    if (world.size() > 1 && !world.info().simulated)
+        world.abort(fmt::format("rank {} failed: {}", world.rank(), foundSentence()));
     return AtStop::end;
+}
+
+std::string RunWatch::foundSentence() const {
+    const Step& step = m_plan->steps[m_found->step];
+    return fmt::format("{} \"{}\": its output has {} {}", step.op ? step.op->name : "copy", step.label,
+                       m_found->found,
+                       step.setup ? std::string("before the iterations")
+                                  : fmt::format("in iteration {}", m_found->iteration + 1));
 }
 
 void RunWatch::finished(RunResult result) noexcept {

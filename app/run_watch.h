@@ -9,7 +9,9 @@
 #include "runtime/executor.h"
 
 #include <atomic>
+#include <memory>
 #include <optional>
+#include <string>
 
 namespace twb {
 
@@ -21,7 +23,7 @@ public:
     void started(std::uint64_t run, const Plan& plan) override;
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
-    /// Ends the run at the first breakpoint.
+    /// Ends the run at the first breakpoint, on all ranks.
     AtStop stopped(const RunStop& stop) override;
     void finished(RunResult result) noexcept override;
     /// Writes the run's events from now on; `events` must outlive the run.
@@ -39,12 +41,15 @@ public:
     // Valid after settle().
     const RunResult& result() const noexcept { return m_result; }
     const std::optional<RunStop>& found() const noexcept { return m_found; } ///< the place of the stop
+    /// Why the run was stopped there: "Mul \"product\": its output has 10 NaN, 0 inf in iteration 2".
+    std::string foundSentence() const;
     const Ledger& ledger() const noexcept { return m_ledger; }
     const StepTimes& times() const noexcept { return m_times; }
     const RunTimeline& timeline() const noexcept { return m_timeline; }
     const TraceRecorder* trace() const noexcept { return m_trace ? &*m_trace : nullptr; }
 
 private:
+    std::shared_ptr<const Plan> m_plan;
     Ledger m_ledger;
     StepTimes m_times;
     RunTimeline m_timeline;

@@ -229,9 +229,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
         for (const std::string& remark : remarks) printMessage("warning: " + remark);
     const auto files =
         std::make_shared<CommandLineFiles>(makeProjectFiles(folder, command.allowOutside), inputs);
-    if (!ranks.isAlone() && !dividesNodes(graph) &&
-        trainingOf(graph)) // its gradients are averaged over the ranks
-        graph.apply(remakeBackward(graph, devices, files.get(), 1.0 / ranks.world()->size()));
+    averageOverRanks(graph, devices, files.get());
     Analysis analysis = analyze(graph, devices, policy, files.get());
     printDiagnostics(analysis, !command.quiet);
     for (const Diagnostic& d : analysis.diagnostics)
@@ -309,14 +307,11 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     report.result = watch.result();
     if (watch.found()) {
         const Step& step = plan->steps[watch.found()->step];
-        const std::string when = step.setup ? std::string("before the iterations")
-                                            : fmt::format("in iteration {}", watch.found()->iteration + 1);
         report.result.status = RunStatus::failed;
         report.result.errors.push_back(
             {step.index, step.node, ErrorCode::failed,
-             fmt::format("{} \"{}\": its output has {} {}; to inspect it, run without --fail-on-nan and with "
-                         "--output NODE=FILE.npy",
-                         step.op ? step.op->name : "copy", step.label, watch.found()->found, when)});
+             watch.foundSentence() +
+                 "; to inspect it, run without --fail-on-nan and with --output NODE=FILE.npy"});
     }
     const bool isWhole = !analysis.hasErrors();
     const std::vector<bool> sound = analysis.soundNodes();
@@ -330,6 +325,7 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     if (!ranks.isAlone() && watch.result().status == RunStatus::finished) {
         rankReport = reportRanks(*ranks.world(), paceOf(watch, *plan), *plan);
         report.ranks = &*rankReport;
+        if (isPart) report.probes = gatherProbes(world, std::move(report.probes));
     }
     if (events)
         events->end(report.result, report.probes, rankReport ? rankReport->ranks : std::vector<RankPace>());

@@ -234,14 +234,23 @@ std::vector<CollectiveLog> World::log() const {
 
 void World::abort(const std::string& sentence, int exitCode) noexcept {
     WorldListener* listener = nullptr;
+    bool isFirst = false;
     {
         const std::scoped_lock lock(m_mutex);
-        if (m_isAborted.load(std::memory_order_relaxed)) return;
-        try {
-            m_sentence = sentence;
-        } catch (const std::bad_alloc&) { // the world ends all the same
+        isFirst = !m_isAborted.load(std::memory_order_relaxed);
+        if (isFirst) {
+            try {
+                m_sentence = sentence;
+            } catch (const std::bad_alloc&) { // the world ends all the same
+            }
+            m_isAborted.store(true, std::memory_order_release);
         }
-        m_isAborted.store(true, std::memory_order_release);
+    }
+    if (!isFirst) {
+        // This rank may have heard from another one that the job has failed, before it fails for the same
+        // reason and knows its exit code.
+        if (exitCode != 1) interrupt(exitCode);
+        return;
     }
     {
         const std::scoped_lock lock(m_activityMutex);

@@ -92,6 +92,16 @@ LiveRank liveRankFrom(const Json& json) {
 
 } // namespace
 
+std::vector<ProbeValue> gatherProbes(World& world, std::vector<ProbeValue> own) {
+    Json rows = Json::array();
+    for (const ProbeValue& probe : own) rows.push_back(toJson(probe));
+    const std::vector<std::string> all =
+        gatherTexts(world, rows.dump(-1, ' ', false, Json::error_handler_t::replace), "probes");
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+        for (const Json& row : Json::parse(all[rank])) own.push_back(probeFrom(row));
+    return own;
+}
+
 RunEventWriter::RunEventWriter(const std::filesystem::path& path, const Plan& plan, std::int64_t iterations,
                                std::function<std::vector<LiveRank>()> ranks, std::uint64_t whole)
     : m_path(path), m_ranks(std::move(ranks)), m_whole(whole),

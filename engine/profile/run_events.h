@@ -22,6 +22,10 @@
 
 namespace twb {
 
+/// The probes of all ranks of a divided graph, in the order of the ranks, on rank 0; on the others, their
+/// own. All ranks must call it together.
+std::vector<ProbeValue> gatherProbes(World& world, std::vector<ProbeValue> own);
+
 /// Writes a run to a file while it goes on, for the window of another machine: first the plan, then records
 /// and completed iterations, at last the result; one JSON object a line. The run never waits for the file.
 /// Beyond kWhole bytes, only one iteration of each write is written, so that a long run does not fill the

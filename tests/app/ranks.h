@@ -31,6 +31,21 @@ inline std::vector<MpiLauncher> mpiLaunchers() {
     return out;
 }
 
+/// For the data of a test that runs with each of them.
+inline void addMpiLaunchers() {
+    QTest::addColumn<int>("launcher");
+    const auto all = mpiLaunchers();
+    for (std::size_t i = 0; i < all.size(); ++i) QTest::newRow(qPrintable(all[i].id)) << static_cast<int>(i);
+    if (all.empty()) QTest::newRow("none") << -1;
+}
+inline MpiLauncher chosenLauncher() {
+    QFETCH(const int, launcher);
+    return launcher < 0 ? MpiLauncher() : mpiLaunchers()[static_cast<std::size_t>(launcher)];
+}
+#define TWB_NEED_MPI                                                                                         \
+    const MpiLauncher mpi = chosenLauncher();                                                                \
+    if (mpi.id.isEmpty()) QSKIP("no MPI: install openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev")
+
 /// A process of a job: a rank, or the process that watches it.
 struct JobProcess {
     pid_t pid = 0;

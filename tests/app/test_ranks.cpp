@@ -83,20 +83,6 @@ Program preparedExactly() {
     return twb;
 }
 
-/// x on rank 0, its square on rank 1, and their difference on rank 0.
-Program preparedParts() {
-    Program twb;
-    GraphMaker maker;
-    const NodeId x = maker.node("Full", "x", "cpu", {{"shape", Integers{100}}, {"value", 3.0}});
-    const NodeId there = maker.node("To", "there", "rank1/cpu", {}, {x});
-    const NodeId product = maker.node("Mul", "product", "rank1/cpu", {}, {there, there});
-    const NodeId back = maker.node("To", "back", "cpu", {}, {product});
-    const NodeId difference = maker.node("Sub", "difference", "cpu", {}, {back, x});
-    maker.node("Probe", "seen", "cpu", {}, {difference});
-    twb.save("g.twb", maker);
-    return twb;
-}
-
 /// The layer of prepared(), and a BatchNormalization before the loss.
 Program preparedNormalized() {
     Program twb = prepared();
@@ -180,22 +166,6 @@ std::optional<Victim> chooseVictim(const Program& twb, Job& job, std::mt19937& r
 class TestRanks : public QObject {
     Q_OBJECT
 
-private:
-    void launchers() {
-        QTest::addColumn<int>("launcher");
-        const auto all = mpiLaunchers();
-        for (std::size_t i = 0; i < all.size(); ++i)
-            QTest::newRow(qPrintable(all[i].id)) << static_cast<int>(i);
-        if (all.empty()) QTest::newRow("none") << -1;
-    }
-    static MpiLauncher chosen() {
-        QFETCH(const int, launcher);
-        return launcher < 0 ? MpiLauncher() : mpiLaunchers()[static_cast<std::size_t>(launcher)];
-    }
-#define TWB_NEED_MPI                                                                                         \
-    const MpiLauncher mpi = chosen();                                                                        \
-    if (mpi.id.isEmpty()) QSKIP("no MPI: install openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev")
-
 private Q_SLOTS:
     void initTestCase() {
         for (const char* name : {"TWB_MPI", "TWB_STALL_SECONDS"}) qunsetenv(name);
@@ -211,7 +181,7 @@ private Q_SLOTS:
         QVERIFY2(!out.contains("mpi"), qPrintable(out));
     }
 
-    void ranksLearnWhatOneProcessLearns_data() { launchers(); }
+    void ranksLearnWhatOneProcessLearns_data() { addMpiLaunchers(); }
     void ranksLearnWhatOneProcessLearns() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -248,7 +218,7 @@ private Q_SLOTS:
     }
 
     /// 50 steps.
-    void exactSumsGiveTheSameBits_data() { launchers(); }
+    void exactSumsGiveTheSameBits_data() { addMpiLaunchers(); }
     void exactSumsGiveTheSameBits() {
         TWB_NEED_MPI;
         const Program twb = preparedExactly();
@@ -274,7 +244,7 @@ private Q_SLOTS:
     }
 
     /// One bit of one sum is wrong on one rank.
-    void aRankWithOtherParametersIsNamed_data() { launchers(); }
+    void aRankWithOtherParametersIsNamed_data() { addMpiLaunchers(); }
     void aRankWithOtherParametersIsNamed() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -289,7 +259,7 @@ private Q_SLOTS:
         QCOMPARE(twb.json("r.json").at("status"), "failed");
     }
 
-    void statisticsCanBeSynchronized_data() { launchers(); }
+    void statisticsCanBeSynchronized_data() { addMpiLaunchers(); }
     void statisticsCanBeSynchronized() {
         TWB_NEED_MPI;
         const Program twb = preparedNormalized();
@@ -313,7 +283,7 @@ private Q_SLOTS:
         QCOMPARE(saved.exit, 2);
     }
 
-    void aTrainingResumesWithAnotherNumberOfRanks_data() { launchers(); }
+    void aTrainingResumesWithAnotherNumberOfRanks_data() { addMpiLaunchers(); }
     void aTrainingResumesWithAnotherNumberOfRanks() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -327,14 +297,14 @@ private Q_SLOTS:
         QVERIFY2(second.exit == 0, qPrintable(second.err));
         QVERIFY(second.err.contains("resumed from epoch 3, step 20"));
         // Only rank 0 knows the earlier epochs; the pace is that of the steps since.
-        for (const auto& rank : twb.json("r.json").at("ranks").at("each")) {
+        for (const auto json = twb.json("r.json"); const auto& rank : json.at("ranks").at("each")) {
             QCOMPARE(rank["iterations"], 40);
             QVERIFY(rank["samples_per_s"] > 0.0);
         }
         QVERIFY(farthest(weightsIn(twb, "w.safetensors"), weightsIn(twb, "alone.safetensors")) <= 1e-12);
     }
 
-    void differentGraphsEndWith3_data() { launchers(); }
+    void differentGraphsEndWith3_data() { addMpiLaunchers(); }
     void differentGraphsEndWith3() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -350,7 +320,7 @@ private Q_SLOTS:
     }
 
     /// The launcher of one implementation and the library of the other: each process would be alone.
-    void theLauncherOfAnotherImplementationIsRefused_data() { launchers(); }
+    void theLauncherOfAnotherImplementationIsRefused_data() { addMpiLaunchers(); }
     void theLauncherOfAnotherImplementationIsRefused() {
         TWB_NEED_MPI;
         if (mpiLaunchers().size() < 2) QSKIP("this test needs Open MPI and MPICH");
@@ -362,7 +332,7 @@ private Q_SLOTS:
                  qPrintable(ended.err));
     }
 
-    void aMissingPluginIsNamed_data() { launchers(); }
+    void aMissingPluginIsNamed_data() { addMpiLaunchers(); }
     void aMissingPluginIsNamed() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -372,7 +342,7 @@ private Q_SLOTS:
         QVERIFY2(ended.err.contains("MPI plugin not found: /nowhere/plugin.so"), qPrintable(ended.err));
     }
 
-    void anErrorOfOneRankEndsTheJob_data() { launchers(); }
+    void anErrorOfOneRankEndsTheJob_data() { addMpiLaunchers(); }
     void anErrorOfOneRankEndsTheJob() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -388,7 +358,7 @@ private Q_SLOTS:
     }
 
     /// As in a folder where the user may not write, such as that of the installed examples.
-    void aLogThatCannotBeWrittenEndsTheJob_data() { launchers(); }
+    void aLogThatCannotBeWrittenEndsTheJob_data() { addMpiLaunchers(); }
     void aLogThatCannotBeWrittenEndsTheJob() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -402,7 +372,7 @@ private Q_SLOTS:
         QVERIFY(twb.read("logs/rank1.log").contains("epoch"));
     }
 
-    void aKilledRankEndsTheJob_data() { launchers(); }
+    void aKilledRankEndsTheJob_data() { addMpiLaunchers(); }
     void aKilledRankEndsTheJob() {
         TWB_NEED_MPI;
         std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
@@ -429,7 +399,7 @@ private Q_SLOTS:
         }
     }
 
-    void aStoppedRankEndsTheJob_data() { launchers(); }
+    void aStoppedRankEndsTheJob_data() { addMpiLaunchers(); }
     void aStoppedRankEndsTheJob() {
         TWB_NEED_MPI;
         std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()) + 1);
@@ -454,7 +424,7 @@ private Q_SLOTS:
         }
     }
 
-    void graphsOverRanksRun_data() { launchers(); }
+    void graphsOverRanksRun_data() { addMpiLaunchers(); }
     void graphsOverRanksRun() {
         TWB_NEED_MPI;
         Program twb;
@@ -498,7 +468,7 @@ private Q_SLOTS:
         QVERIFY2(ended.out.contains("own time") && ended.out.contains("slowest"), qPrintable(ended.out));
         // One trace for both ranks, on one clock: no barrier ends before the other rank has reached it.
         const RunTrace trace = readRunTrace(twb.fsPath("t.json"));
-        QCOMPARE(trace.plan->steps.size(), 2 * trace.ownSteps);
+        QCOMPARE(trace.plan->steps.size(), 2 * std::size_t(std::ranges::count(trace.isOfGraph, true)));
         QCOMPARE(trace.iterations, 3);
         QCOMPARE(trace.ranks.size(), 2U);
         std::map<std::uint32_t, std::vector<StepRecord>> barriers; // by iteration
@@ -517,74 +487,7 @@ private Q_SLOTS:
         }
     }
 
-    /// Lanes of two ranks divide the graph: each rank computes its nodes, and a To is a message.
-    void ranksRunTheirPartsOfAGraph_data() { launchers(); }
-    void ranksRunTheirPartsOfAGraph() {
-        TWB_NEED_MPI;
-        const Program twb = preparedParts();
-        const QStringList run{"run",    "g.twb",    "--iterations",  "3",        "--report",
-                              "r.json", "--output", "product=p.npy", "--output", "difference=d.npy"};
-        // Alone, this process simulates the other rank.
-        const Ended alone = twb.run(run);
-        QVERIFY2(alone.exit == 0, qPrintable(alone.err));
-        QVERIFY2(alone.out.contains("25 GbE"), qPrintable(alone.out));
-        QCOMPARE(twb.tensor("p.npy"), std::vector<double>(100, 9));
-        QCOMPARE(twb.tensor("d.npy"), std::vector<double>(100, 6));
-        for (const auto& row : twb.json("r.json").at("transfers")) {
-            QCOMPARE(row["link"], "25 GbE");
-            QCOMPARE(row["direction"], "between-ranks");
-            QCOMPARE(row["modelled"], true);
-            QVERIFY(std::abs(row["predicted_ms"].get<double>() - (0.030 + 400 / 2.9e6)) < 1e-9);
-        }
-        for (const char* file : {"p.npy", "d.npy", "r.json"}) QVERIFY(QFile::remove(twb.file(file)));
-
-        const Ended ended = Job(twb, mpi, 2, run + QStringList{"--trace", "t.json"}).wait();
-        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
-        QCOMPARE(twb.tensor("p.npy"), std::vector<double>(100, 9)); // written by rank 1
-        QCOMPARE(twb.tensor("d.npy"), std::vector<double>(100, 6));
-        const auto report = twb.json("r.json");
-        QCOMPARE(report.at("devices").size(), 1U); // those of rank 0
-        std::map<std::string, std::pair<int, int>> rows;
-        for (const auto& row : report.at("transfers")) {
-            QCOMPARE(row["kind"], "collective");
-            QCOMPARE(row["modelled"], false);
-            rows[row["label"]] = {row["count"], row["bytes"]};
-        }
-        QCOMPARE(rows,
-                 (std::map<std::string, std::pair<int, int>>{{"there", {3, 1200}}, {"back", {3, 1200}}}));
-        QCOMPARE(report["ranks"]["each"].size(), 2U);
-        const RunTrace trace = readRunTrace(twb.fsPath("t.json"));
-        std::set<std::string> tracks;
-        for (const StepRecord& record : trace.records) {
-            const Step& step = trace.plan->steps[record.step];
-            if (step.label == "product" || step.label == "difference")
-                tracks.insert(step.label + " " + trace.plan->streams[step.stream].label);
-        }
-        QCOMPARE(tracks,
-                 (std::set<std::string>{"product rank1/cpu compute", "difference rank0/cpu compute"}));
-    }
-
-    void aGraphThatNamesAMissingRankEndsWith5_data() { launchers(); }
-    void aGraphThatNamesAMissingRankEndsWith5() {
-        TWB_NEED_MPI;
-        const Program twb = preparedParts();
-        const QStringList far{"run", "g.twb", "--set", "product.device=rank3/cpu"};
-        const Ended ended = Job(twb, mpi, 2, far).wait();
-        QCOMPARE(ended.exit, 5);
-        QVERIFY2(ended.err.contains("the graph has a lane of rank 3, but this run has ranks 0 to 1; start it "
-                                    "with 4 ranks"),
-                 qPrintable(ended.err));
-        QCOMPARE(twb.run(far + QStringList{"--world", "simulated:2:nvlink"}).exit, 5);
-        const Ended training = Job(twb, mpi, 2,
-                                   {"train", "g.twb", "--loss", "difference", "--optimizer", "sgd", "--lr",
-                                    "0.1", "--epochs", "1"})
-                                   .wait();
-        QCOMPARE(training.exit, 3);
-        QVERIFY2(training.err.contains("g.twb has lanes of other ranks, which divide its nodes"),
-                 qPrintable(training.err));
-    }
-
-    void aTrainingHasOneTraceOfAllRanks_data() { launchers(); }
+    void aTrainingHasOneTraceOfAllRanks_data() { addMpiLaunchers(); }
     void aTrainingHasOneTraceOfAllRanks() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -615,7 +518,7 @@ private Q_SLOTS:
     }
 
     /// A stand-in between the program and MPI counts what passes.
-    void theReportCountsWhatMpiGets_data() { launchers(); }
+    void theReportCountsWhatMpiGets_data() { addMpiLaunchers(); }
     void theReportCountsWhatMpiGets() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -664,7 +567,7 @@ private Q_SLOTS:
     }
 
     /// A rank that another library ends with exit code 0: the report says so, whatever the launcher returns.
-    void aRankThatLeavesFailsTheRun_data() { launchers(); }
+    void aRankThatLeavesFailsTheRun_data() { addMpiLaunchers(); }
     void aRankThatLeavesFailsTheRun() {
         TWB_NEED_MPI;
         const Program twb = prepared();
@@ -680,7 +583,7 @@ private Q_SLOTS:
     }
 
     /// A sweep of which a rank is killed twice: each run has one result.
-    void aBatchRunsEachMemberOnce_data() { launchers(); }
+    void aBatchRunsEachMemberOnce_data() { addMpiLaunchers(); }
     void aBatchRunsEachMemberOnce() {
         TWB_NEED_MPI;
         const int members = 1000; // more than the ranks finish before two jobs have ended
@@ -765,7 +668,7 @@ private Q_SLOTS:
     }
 
     /// A simulated GPU: its iterations are on the virtual clock, but ranks wait in real time.
-    void modelledRanksSayNothingOfWaits_data() { launchers(); }
+    void modelledRanksSayNothingOfWaits_data() { addMpiLaunchers(); }
     void modelledRanksSayNothingOfWaits() {
         TWB_NEED_MPI;
         Program twb;
@@ -779,7 +682,7 @@ private Q_SLOTS:
                                  "--report", "r.json", "--trace", "t.json"})
                                 .wait();
         QVERIFY2(ended.exit == 0, qPrintable(ended.err));
-        for (const auto& rank : twb.json("r.json").at("ranks").at("each")) {
+        for (const auto json = twb.json("r.json"); const auto& rank : json.at("ranks").at("each")) {
             QCOMPARE(rank["modelled"], true);
             QVERIFY(!rank.contains("wait_ms") && !rank.contains("slowest"));
         }
@@ -787,7 +690,7 @@ private Q_SLOTS:
         for (const RankPace& rank : readRunTrace(twb.fsPath("t.json")).ranks) QVERIFY(rank.isModelled);
     }
 
-    void aBatchOnRanksNeedsAFolder_data() { launchers(); }
+    void aBatchOnRanksNeedsAFolder_data() { addMpiLaunchers(); }
     void aBatchOnRanksNeedsAFolder() {
         TWB_NEED_MPI;
         const Program twb;

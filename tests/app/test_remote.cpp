@@ -206,7 +206,7 @@ private Q_SLOTS:
         const Ended again = twb.run(longRun(m_on, "10"));
         QVERIFY2(again.exit == 0, qPrintable(again.err));
         QVERIFY2(!again.err.contains("has this run already"), qPrintable(again.err));
-        for (const auto& probe : twb.json("r.json").at("probes"))
+        for (const auto json = twb.json("r.json"); const auto& probe : json.at("probes"))
             if (probe.at("name") == "p") QCOMPARE(probe.at("mean"), 7.5);
         QCOMPARE(m_host->runs(), {QFileInfo(old).fileName()});
     }
