@@ -6,6 +6,7 @@
 #include "graph/fresh_seed.h"
 #include "graph/routes.h"
 #include "ops/op_table.h"
+#include "placement/fixes.h"
 #include "widgets/edit_title.h"
 #include "widgets/palette/own_modules.h"
 
@@ -36,6 +37,19 @@ void putInto(DeltaBuilder& builder, FrameId frame, const Graph& before, const st
     }
 }
 
+/// Host values of the entry are on the cpu of the lane's rank.
+void takeHostValues(DeltaBuilder& builder, const std::vector<NodeId>& pasted, LaneId home) {
+    const Lane* lane = builder.graph().find(home);
+    if (!lane || lane->device.rank == 0) return;
+    const Device host = lane->device.host();
+    for (const NodeId id : pasted) {
+        Node node = *builder.graph().find(id);
+        if (builder.graph().deviceOf(node) != Device::cpu()) continue;
+        node.lane = laneOf(builder, host);
+        builder.change(node);
+    }
+}
+
 /// Adds the entry; for a composite, the nodes are in the order of its fragment.
 std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what) {
     const std::string name = what.op.toStdString();
@@ -45,6 +59,7 @@ std::vector<NodeId> add(DeltaBuilder& builder, const NewOp& what) {
         const Graph before = builder.graph();
         std::vector<NodeId> pasted;
         paste(builder, composite ? composite->fragment : module->fragment, what.position, what.lane, &pasted);
+        takeHostValues(builder, pasted, what.lane);
         putInto(builder, what.frame, before, pasted);
         return pasted;
     }

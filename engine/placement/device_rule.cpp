@@ -223,7 +223,8 @@ std::vector<Fix> DeviceRule::copiesFor(const Moves& moves) const {
             fix.price.isKnown = true;
             if (!copies.on(tensor, fix.device, id) && made.insert({tensor, fix.device}).second) {
                 const auto& type = m_analysis.typeOf(tensor);
-                fix.price = type ? priceOfTransfer(*type, from, fix.device, false, m_devices) : Price{};
+                const Device nearest = deviceOf(copies.nearest(tensor, fix.device, id).node, moves);
+                fix.price = type ? priceOfTransfer(*type, nearest, fix.device, false, m_devices) : Price{};
             }
             out.push_back(std::move(fix));
         }
@@ -293,7 +294,8 @@ const Price& DeviceRule::priceOfMoving(NodeId node, Device device) const {
     return m_prices[{node, device}] = priceOf(movesOf(node, device));
 }
 
-/// A To on the edge or, if the tensor or a copy of it is on that device already, an edge from it.
+/// A To on the edge or, if the tensor or a copy of it is on that device already, an edge from it. The To
+/// reads a copy on its rank, if there is one.
 Fix DeviceRule::insertFix(const Diagnostic& d, Device target) const {
     const PortRef from = d.edge->from;
     const std::string node = labelOf(m_graph, d.node);
@@ -309,9 +311,11 @@ Fix DeviceRule::insertFix(const Diagnostic& d, Device target) const {
         fix.price.isKnown = true;
         return fix;
     }
-    fix.title = fmt::format("insert To({}) on {} -> {}", target.toString(), tensor, node);
+    const PortRef nearest = m_copies->nearest(from, target, d.node);
+    fix.title =
+        fmt::format("insert To({}) on {} -> {}", target.toString(), labelOf(m_graph, nearest.node), node);
     if (const auto& type = m_analysis.typeOf(from))
-        fix.price = priceOfTransfer(*type, m_analysis.find(from.node)->device, target, false, m_devices);
+        fix.price = priceOfTransfer(*type, m_analysis.find(nearest.node)->device, target, false, m_devices);
     return fix;
 }
 

@@ -90,15 +90,17 @@ void FixWriter::insertTo(const Fix& fix) {
         readFrom(*present, fix.edge.to);
         return removeUnread(fix.edge.from.node);
     }
+    const Edge edge{m_copies.nearest(fix.edge.from, fix.device, reader), fix.edge.to};
+    if (edge.from != fix.edge.from) readFrom(edge.from, edge.to);
     Node to;
     to.op = "To";
-    to.name =
-        names().take(fmt::format("{} on {}", labelOf(graph, fix.edge.from.node), fix.device.toString()));
+    to.name = names().take(fmt::format("{} on {}", labelOf(graph, edge.from.node), fix.device.toString()));
     to.lane =
         deviceOf(reader) == fix.device || (!m_devices && deviceOf(reader).isAuto() && !fix.device.isCpu())
             ? graph.find(reader)->lane
             : laneFor(fix.device);
-    insertOn(fix.edge, std::move(to));
+    insertOn(edge, std::move(to));
+    if (edge.from != fix.edge.from) removeUnread(fix.edge.from.node);
 }
 
 void FixWriter::insertCast(const Fix& fix) {

@@ -53,6 +53,8 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
                     fmt::format("the graph has lanes on {} devices, but placements support at most {}",
                                 m_devices.size(), kMostPlaces));
     m_problem.places = static_cast<std::uint32_t>(m_devices.size());
+    for (const NodeFacts& facts : analysis.nodes)
+        if (goesToOtherRank(facts)) m_sentOn.insert(facts.inputs[0]->node);
     m_problem.hosts = 0;
     for (const Device device : m_devices)
         if (device.isCpu()) addHost(device);
@@ -72,6 +74,11 @@ PlacementModel::PlacementModel(const Graph& graph, const Analysis& analysis, con
     for (const NodeFacts& facts : analysis.nodes)
         if (isLookedThrough(facts) && facts.attributes.flag("pin_memory"))
             m_pinned[behindTransfers(*facts.inputs[0])].insert(facts.device);
+    for (const NodeFacts& facts : analysis.nodes)
+        if (m_throughTransfers && isPlainTransfer(facts, analysis) && goesToOtherRank(facts) &&
+            m_bodies.around(facts.id) == m_bodies.around(facts.inputs[0]->node))
+            m_arrived.try_emplace({behindTransfers(*facts.inputs[0]), facts.device.rank},
+                                  PortRef{facts.id, 0});
     for (const NodeFacts& facts : analysis.nodes) addReads(facts);
     if (options.withLimits)
         for (const Device device : m_devices)
@@ -144,10 +151,30 @@ void PlacementModel::addItem(const NodeFacts& facts, const Options& options) {
     m_nodes.push_back(facts.id);
 }
 
+bool PlacementModel::goesToOtherRank(const NodeFacts& facts) const {
+    if (!facts.op || facts.disabled || facts.op->role != OpRole::transfer) return false;
+    const NodeFacts* source =
+        facts.inputs.empty() || !facts.inputs[0] ? nullptr : m_analysis.find(facts.inputs[0]->node);
+    return source && !source->device.sharesRankWith(facts.device);
+}
+
 bool PlacementModel::isLookedThrough(const NodeFacts& facts) const {
-    return m_throughTransfers && isPlainTransfer(facts, m_analysis) && !m_graph.find(facts.id)->pinned &&
+    return m_throughTransfers && !goesToOtherRank(facts) && !m_sentOn.contains(facts.id) &&
+           isPlainTransfer(facts, m_analysis) && !m_graph.find(facts.id)->pinned &&
            !m_graph.outgoing(facts.id).empty() &&
            m_bodies.around(facts.id) == m_bodies.around(facts.inputs[0]->node);
+}
+
+/// The output that a node reads. Where a mismatch is fixed, that of a tensor of another rank is the copy that
+/// the node's rank already has, as in FixWriter.
+PortRef PlacementModel::readBy(const NodeFacts& facts, PortRef input) const {
+    const PortRef from = behindTransfers(input);
+    const NodeFacts* source = m_analysis.find(from.node);
+    if (!source || source->device.sharesRankWith(facts.device) ||
+        m_analysis.policy.actionFor(source->device, facts.device) != Policy::Action::disallow)
+        return from;
+    const auto arrived = m_arrived.find({from, facts.device.rank});
+    return arrived == m_arrived.end() ? from : arrived->second;
 }
 
 PortRef PlacementModel::behindTransfers(PortRef from) const {
@@ -254,7 +281,7 @@ void PlacementModel::addReads(const NodeFacts& facts) {
     const std::uint32_t item = itemOf(facts.id);
     for (std::size_t port = 0; port < facts.inputs.size(); ++port) {
         if (!facts.inputs[port] || !m_analysis.find(facts.inputs[port]->node)) continue;
-        AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(behindTransfers(*facts.inputs[port]))];
+        AssignmentProblem::Tensor& tensor = m_problem.tensors[tensorAt(readBy(facts, *facts.inputs[port]))];
         const bool onHost = facts.op->inputAt(static_cast<int>(port)).hostValue;
         const bool isScalar = isHostScalar(facts, static_cast<int>(port));
         const auto host = m_hosts.find(facts.device.rank); // none if the rank has no hardware in this run

@@ -40,7 +40,8 @@ public:
     const std::vector<NodeId>& nodes() const noexcept { return m_nodes; }
     std::uint32_t itemOf(NodeId node) const { return m_items.at(node); }
     /// Whether the consumers of a To count as consumers of its source: with `throughTransfers`, if the To is
-    /// a plain copy, has consumers, is not pinned, and runs as often as its source.
+    /// a plain copy, has consumers, is not pinned, and runs as often as its source. A To to another rank, and
+    /// one whose copy is taken to another rank, have a time of their own.
     bool isLookedThrough(const NodeFacts& facts) const;
     /// Whether an input takes a 0-dimensional tensor from the host of its rank without a copy.
     bool isHostScalar(const NodeFacts& facts, int port) const;
@@ -58,6 +59,8 @@ private:
     std::uint32_t tensorAt(PortRef output);
     std::uint32_t addTensor(PortRef output, double bytes, bool isHoisted, const std::set<Device>& pinned);
     PortRef behindTransfers(PortRef from) const;
+    PortRef readBy(const NodeFacts& facts, PortRef input) const;
+    bool goesToOtherRank(const NodeFacts& facts) const;
     bool takesHostScalars(const NodeFacts& facts) const;
 
     const Graph& m_graph;
@@ -72,8 +75,10 @@ private:
     std::unordered_map<NodeId, std::uint32_t> m_items;
     std::vector<PortRef> m_tensors;
     std::unordered_map<NodeId, std::vector<std::uint32_t>> m_tensorsOf; ///< by output: index + 1; 0: none
-    std::map<PortRef, std::set<Device>> m_pinned;  ///< where looked-through To nodes pin their tensor
-    std::set<std::pair<PortRef, Device>> m_shared; ///< copies by other To nodes that readers can share
+    std::map<PortRef, std::set<Device>> m_pinned;         ///< where looked-through To nodes pin their tensor
+    std::set<NodeId> m_sentOn;                            ///< nodes whose tensors a To takes to another rank
+    std::map<std::pair<PortRef, int>, PortRef> m_arrived; ///< by tensor and other rank: its copy there
+    std::set<std::pair<PortRef, Device>> m_shared;        ///< copies by other To nodes that readers can share
 };
 
 /// Whether a To is only a copy: it keeps the dtype.

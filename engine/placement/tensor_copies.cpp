@@ -24,6 +24,16 @@ void TensorCopies::add(PortRef tensor, NodeId to) {
 }
 
 std::optional<PortRef> TensorCopies::on(PortRef tensor, Device device, NodeId reader) {
+    return find(tensor, reader, [&](Device other) { return other == device; });
+}
+
+PortRef TensorCopies::nearest(PortRef tensor, Device device, NodeId reader) {
+    if (m_deviceOf(tensor.node).sharesRankWith(device)) return tensor;
+    return find(tensor, reader, [&](Device other) { return other.sharesRankWith(device); }).value_or(tensor);
+}
+
+std::optional<PortRef> TensorCopies::find(PortRef tensor, NodeId reader,
+                                          const std::function<bool(Device)>& isWanted) {
     constexpr int kFarthest = 64; // consecutive To nodes; those on a cycle have no origin
     const Body* here = m_bodies.around(reader);
     // The initial value of a state is read before the body runs.
@@ -33,7 +43,7 @@ std::optional<PortRef> TensorCopies::on(PortRef tensor, Device device, NodeId re
     const auto isThere = [&](NodeId id) {
         // A disabled node has no device of its own: the tensor that it passes on may be on another device.
         const Node* node = m_graph.find(id);
-        return id != reader && node && !node->disabled && m_deviceOf(id) == device &&
+        return id != reader && node && !node->disabled && isWanted(m_deviceOf(id)) &&
                m_bodies.sees(here, m_bodies.around(id));
     };
     for (int steps = 0; steps < kFarthest; ++steps) {

@@ -21,12 +21,16 @@ public:
     /// The output on `device` that `reader` can read: the tensor itself, the original of which it is a copy,
     /// or another copy. Nothing if it must be copied.
     std::optional<PortRef> on(PortRef tensor, Device device, NodeId reader);
+    /// From which output `reader` gets a tensor on `device` that is not there yet: from one on another device
+    /// of the same rank, if there is one, so that the tensor does not go to that rank twice. Else the tensor.
+    PortRef nearest(PortRef tensor, Device device, NodeId reader);
     void add(PortRef tensor, NodeId to);
     /// Whether a node is an enabled To that keeps the dtype.
     bool isCopy(NodeId node) const;
     const Bodies& bodies() const noexcept { return m_bodies; }
 
 private:
+    std::optional<PortRef> find(PortRef tensor, NodeId reader, const std::function<bool(Device)>& isWanted);
     const std::vector<NodeId>& copiesOf(PortRef tensor);
 
     const Graph& m_graph;

@@ -1,10 +1,13 @@
 #include "formats/project.h"
 #include "support/test_main.h"
+#include "widgets/add_op.h"
 #include "widgets/panels/ledger_model.h"
 #include "widgets/window_hand.h"
 
 #include <QMenu>
 #include <QMenuBar>
+
+#include <set>
 
 using namespace twb;
 using namespace twb::test;
@@ -74,6 +77,30 @@ private Q_SLOTS:
     void initTestCase() {
         isolateSettings();
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
+    }
+
+    void hostValuesOfAnEntryAreOnTheRank_data() {
+        QTest::addColumn<QString>("entry");
+        QTest::newRow("a condition") << QStringLiteral("If example");
+        QTest::newRow("a shape") << QStringLiteral("Reshape example");
+    }
+    /// A value that the host reads is on the cpu of the lane's rank, for which a lane is added.
+    void hostValuesOfAnEntryAreOnTheRank() {
+        QFETCH(const QString, entry);
+        const ThreeRanks g;
+        const auto devicesWith = [&](LaneId lane) {
+            Graph graph = g.graph;
+            std::vector<NodeId> added;
+            graph.apply(addOp(graph, {entry, lane, {600, 40}}, &added));
+            std::set<std::string> devices;
+            for (const NodeId id : added) devices.insert(graph.deviceOf(*graph.find(id)).toString());
+            QString out;
+            for (const std::string& device : devices)
+                out += QString::fromStdString(device) + QLatin1Char(' ');
+            return out;
+        };
+        QCOMPARE(devicesWith(g.there), QStringLiteral("rank1/cpu rank1/cuda:0 "));
+        QCOMPARE(devicesWith(g.cuda), QStringLiteral("cpu cuda:0 "));
     }
 
     /// The lanes of a rank stand together below its title; the space of the title belongs to no other lane.
