@@ -8,7 +8,7 @@ namespace twb {
 
 /// A Backend of this kind can make the calls of a world by itself, in its own memory and streams: a GPU with
 /// NCCL. Its ranks are those of the world, each with one such device. Streams of QueueKind::collective make
-/// the calls, and supports() knows the ops once the device has joined.
+/// the calls once the device has joined; supports() knows their ops before, too.
 class RankDevice {
 public:
     virtual ~RankDevice() = default;

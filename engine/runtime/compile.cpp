@@ -371,10 +371,24 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
             if (v != kNone) m_plan->values[v].kept = true;
     if (!facts.op->kernel) return; // a Probe only keeps its input
     const std::string label = labelOf(m_graph, node.id);
+    const bool isCollective = facts.op->role == OpRole::collective;
+    const bool isByHost = isCollective && callsByHost(m_plan->devices, facts.device);
+    const Device device = isByHost ? facts.device.host() : facts.device;
+    const auto copyFor = [&](ValueId value, Device target, PortRef from, std::size_t port) {
+        if (value == kNone || m_plan->values[value].device == target) return value;
+        Transfer transfer;
+        transfer.kind = TransferKind::implicitTo;
+        transfer.from = from;
+        transfer.to = {node.id, static_cast<std::int32_t>(port)};
+        return addCopy(value, target, std::move(transfer), false, false);
+    };
+    if (isByHost)
+        for (std::size_t port = 0; port < inputs.size(); ++port)
+            inputs[port] = copyFor(inputs[port], device, *facts.inputs[port], port);
     std::vector<ValueId> outputs;
     for (std::size_t port = 0; port < facts.outputs.size(); ++port)
         outputs.push_back(
-            addValue({node.id, static_cast<std::int32_t>(port)}, *facts.outputs[port], facts.device, label));
+            addValue({node.id, static_cast<std::int32_t>(port)}, *facts.outputs[port], device, label));
     for (std::size_t port = 0; port < outputs.size(); ++port) {
         const auto reads = [&](const Edge& edge) {
             return edge.from.port == static_cast<std::int32_t>(port);
@@ -384,10 +398,9 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
         value.absent = facts.op->outputAt(static_cast<int>(port)).optional && !value.kept &&
                        std::none_of(readers.begin(), readers.end(), reads);
     }
-    const bool isCollective = facts.op->role == OpRole::collective;
     const bool isAhead = runsAhead(facts, inputs, outputs);
     const std::uint32_t stream = isCollective
-                                     ? collectiveStream(facts.device)
+                                     ? collectiveStream(device)
                                      : streamOf(facts.device, isAhead ? QueueKind::load : QueueKind::compute);
     Step& step = addStep(facts.op, node.id, stream, std::move(inputs), outputs, label, setup);
     setAhead(step, isAhead);
@@ -400,6 +413,12 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
         sign(step);
     if (facts.op->role == OpRole::sink) step.signature = 0; // it has an effect, so it always runs
     bindUpdates(step);
+    if (isByHost)
+        for (std::size_t port = 0; port < outputs.size(); ++port) {
+            PlanValue& onHost = m_plan->values[outputs[port]];
+            onHost.kept = onHost.isUpdated = false;
+            outputs[port] = copyFor(outputs[port], facts.device, onHost.source, port);
+        }
     m_plan->valuesOfNode[node.id] = std::move(outputs);
 }
 

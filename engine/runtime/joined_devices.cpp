@@ -43,6 +43,11 @@ bool makesCalls(const DeviceMap& devices, Device device) {
     return found && found->hasJoined();
 }
 
+bool callsByHost(const DeviceMap& devices, Device device) {
+    const RankDevice* found = rankDevice(devices, device);
+    return found && !found->hasJoined();
+}
+
 JoinedDevices::JoinedDevices(const Graph& graph, const DeviceMap& devices) : m_devices(devices) {
     if (m_devices.world().info().simulated) return;
     try {

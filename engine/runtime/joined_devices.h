@@ -12,6 +12,9 @@ class RankDevice;
 
 /// Whether the device makes calls over ranks itself, in streams of its own (RankDevice).
 bool makesCalls(const DeviceMap& devices, Device device);
+/// Whether the device could make calls over ranks itself, but has not joined those of the other ranks: its
+/// tensors are copied to the host for a call.
+bool callsByHost(const DeviceMap& devices, Device device);
 
 /// The GPUs of a graph that make the calls over ranks themselves, as long as the object lives.
 class JoinedDevices {

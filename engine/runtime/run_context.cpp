@@ -273,13 +273,11 @@ void RunContext::finishIteration(std::int64_t iteration) {
     if (m_observer) m_observer->progress(m_run, m_completed, m_options.iterations);
 }
 
-/// The other ranks must not wait for calls that this one will not make.
+/// The other ranks must not wait for calls that this one will not make: those of the plan, or those after the
+/// run, in which the ranks report.
 void RunContext::leaveWorld(const RunResult& result) const {
     World& world = m_plan->devices.world();
-    const bool calls = m_plan->isPart || std::ranges::any_of(m_plan->steps, [&](const Step& s) {
-                           return m_plan->isCollective(s);
-                       });
-    if (!calls || world.size() == 1 || world.info().simulated || result.status == RunStatus::finished) return;
+    if (world.size() == 1 || world.info().simulated || result.status == RunStatus::finished) return;
     world.abort(result.status == RunStatus::cancelled
                     ? fmt::format("rank {} was cancelled", world.rank())
                     : fmt::format("rank {} failed: {}", world.rank(),

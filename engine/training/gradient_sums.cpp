@@ -3,6 +3,7 @@
 #include "backends/world.h"
 #include "graph/unique_names.h"
 #include "ops/op_table.h"
+#include "runtime/joined_devices.h"
 
 #include <fmt/format.h>
 
@@ -91,7 +92,10 @@ LaneId laneForRanks(const Graph& graph, const DeviceMap& devices, LaneId own, st
                     DType dtype) {
     const Backend* backend = devices.find(graph.find(own)->device);
     const Op& called = *findOp(op);
-    if (!backend || backend->supports(called.name.c_str(), called.kernel, std::span(&dtype, 1))) return own;
+    if (!backend) return own;
+    if (backend->supports(called.name.c_str(), called.kernel, std::span(&dtype, 1)) &&
+        !callsByHost(devices, graph.find(own)->device))
+        return own;
     for (const Lane& lane : graph.lanes())
         if (lane.device == graph.find(own)->device.host()) return lane.id;
     return own; // the analysis says that it cannot run there

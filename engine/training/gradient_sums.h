@@ -10,8 +10,8 @@
 
 namespace twb {
 
-/// The lane on which a call over ranks is made for a tensor on the lane `own`: this one or, if its device has
-/// no kernel for the op, the first one of the cpu.
+/// The lane on which a call over ranks is made for a tensor on the lane `own`: this one or, if its device
+/// cannot make the call itself, the first one of the cpu.
 LaneId laneForRanks(const Graph& graph, const DeviceMap& devices, LaneId own, std::string_view op,
                     DType dtype);
 

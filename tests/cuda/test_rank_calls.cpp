@@ -217,7 +217,10 @@ private Q_SLOTS:
         const auto gpus = gpusFor(1, working());
         const Graph graph = sumOnGpu();
         const DeviceMap map = mapOf(gpus[0], makeThreadWorlds(1)[0]);
-        QVERIFY(analyze(graph, map, Policy::strict, nullptr).hasErrors()); // before it has joined
+        // Before it has joined, its tensors go by the host.
+        QVERIFY(!analyze(graph, map, Policy::strict, nullptr).hasErrors());
+        QCOMPARE(runToEnd(planOf(graph, map, {}), {.iterations = 3}).status, RunStatus::finished);
+        QCOMPARE(fake::ncclCalls(0), std::vector<std::string>());
         {
             const JoinedDevices joined(graph, map);
             QCOMPARE(joined.remarks(), std::vector<std::string>());

@@ -1,3 +1,5 @@
+#include "backends/rank_device.h"
+#include "backends/simulated/simulated_backend.h"
 #include "core/format.h"
 #include "profile/ledger.h"
 #include "profile/report.h"
@@ -56,6 +58,41 @@ std::vector<Values> runOnRanks(int ranks,
     for (const std::string& error : errors)
         if (!error.empty()) qFatal("%s", error.c_str());
     return out;
+}
+
+/// A GPU that makes calls over ranks once it has joined, as with NCCL; it never does.
+class UnjoinedGpu final : public Backend, public RankDevice {
+public:
+    const DeviceInfo& info() const override { return m_gpu->info(); }
+    const DeviceProfile& profile() const override { return m_gpu->profile(); }
+    Allocator& memory() override { return m_gpu->memory(); }
+    std::size_t freeBytes() override { return m_gpu->freeBytes(); }
+    Allocator& pinnedMemory() override { return m_gpu->pinnedMemory(); }
+    std::unique_ptr<Stream> createStream(QueueKind kind) override {
+        if (kind == QueueKind::collective) qFatal("a device that has not joined has no stream for calls");
+        return m_gpu->createStream(kind);
+    }
+    std::unique_ptr<Event> createEvent() override { return m_gpu->createEvent(); }
+    bool supports(const char* op, HostKernel host, std::span<const DType> dtypes) const override {
+        return m_gpu->supports(op, host, dtypes);
+    }
+    bool canCopyTo(const Backend& other) const override { return m_gpu->canCopyTo(other); }
+    void collect(std::span<LaunchTiming> timings) override { m_gpu->collect(timings); }
+
+    std::string whyNoCalls() const override { return "this test has no library for them"; }
+    void join(World&) override { throw Error(ErrorCode::failed, whyNoCalls()); }
+    bool hasJoined() const noexcept override { return false; }
+    void leave() noexcept override {}
+
+private:
+    std::shared_ptr<Backend> m_gpu = makeSimulatedBackend(Device::cuda(0), roundProfile());
+};
+
+DeviceMap mapWithUnjoinedGpu(const std::shared_ptr<World>& world) {
+    DeviceMap map;
+    map.set(Device::cuda(0), std::make_shared<UnjoinedGpu>(), true);
+    map.setWorld(world);
+    return map;
 }
 
 RunResult runIn(const std::shared_ptr<World>& world, const Graph& graph, const CompileOptions& options = {},
@@ -411,6 +448,21 @@ private Q_SLOTS:
                      said[r].c_str());
     }
 
+    /// Also if no step is a call: the ranks report to each other after the run.
+    void aFailureWithoutCallsEndsTheOtherRanks() {
+        const auto errors = onRanks(2, [&](const std::shared_ptr<World>& world) {
+            GraphMaker g;
+            const NodeId data = g.node("Full", "data", "cpu", {{"shape", Ints{4}}, {"value", 1.0}});
+            const auto files = std::make_shared<MemoryFiles>();
+            files->put("at.npy", tensorOf(DType::i64, {1}, {world->rank() == 1 ? 9.0 : 0.0}));
+            const NodeId index = g.node("File", "index", "cpu", {{"path", std::string("at.npy")}});
+            g.node("Probe", "seen", "cpu", {}, {g.node("Gather", "picked", "cpu", {}, {data, index})});
+            const RunResult result = runIn(world, g.graph(), {}, files);
+            if (result.status == RunStatus::finished) world->run({});
+        });
+        QVERIFY2(errors[0].starts_with("rank 1 failed: Gather \"picked\": "), errors[0].c_str());
+    }
+
     void resultsOverRanksAreNotCached() {
         std::vector<double> counts(2);
         onRanks(2, [&](const std::shared_ptr<World>& world) {
@@ -429,6 +481,52 @@ private Q_SLOTS:
             counts[static_cast<std::size_t>(world->rank())] = static_cast<double>(world->log().at(0).calls);
         });
         QCOMPARE(counts, (std::vector<double>{3, 3}));
+    }
+
+    void aGpuThatHasNotJoinedCallsByItsHost_data() {
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<bool>("simulated");
+        QTest::newRow("alone") << 1 << false;
+        QTest::newRow("two ranks") << 2 << false;
+        QTest::newRow("four simulated ranks") << 4 << true;
+    }
+    /// As in `twb check` and in the window, where no GPU joins others.
+    void aGpuThatHasNotJoinedCallsByItsHost() {
+        QFETCH(const int, ranks);
+        QFETCH(const bool, simulated);
+        GraphMaker g;
+        const NodeId a = g.node("Full", "a", "cuda:0", {{"shape", Ints{3}}, {"value", 1.5}});
+        const NodeId b = g.node("Neg", "b", "cuda:0", {}, {a});
+        const NodeId sum = g.node("AllReduce", "sum", "cuda:0", {{"num_outputs", std::int64_t{2}}}, {a, b});
+        const NodeId after = g.node("Abs", "after", "cuda:0");
+        g.connect(sum, after, 0, 1);
+        const NodeId all = g.node("AllGather", "all", "cuda:0", {}, {after});
+        CompileOptions options;
+        options.keep = {{sum, 0}, {all, 0}};
+        const auto check = [&](const std::shared_ptr<World>& world) {
+            const DeviceMap map = mapWithUnjoinedGpu(world);
+            if (analyze(g.graph(), map, Policy::strict, nullptr).hasErrors())
+                throw Error(ErrorCode::failed, "a call on the GPU is refused");
+            const auto plan = planOf(g.graph(), map, options);
+            for (const Step& step : plan->steps) {
+                const Device device = plan->streams[step.stream].device;
+                if (plan->isCollective(step) != (device == Device::cpu()))
+                    throw Error(ErrorCode::failed, step.label + " is on " + device.toString());
+            }
+            if (plan->values[plan->valueOf({sum, 1})].device != Device::cuda(0))
+                throw Error(ErrorCode::failed, "the sum is not on the GPU");
+            const RunResult result = runToEnd(plan, {.iterations = 3});
+            if (result.status != RunStatus::finished)
+                throw Error(ErrorCode::failed, result.errors.at(0).message);
+            const float each = 1.5F * static_cast<float>(ranks);
+            if (floats(result, sum, map) != std::vector<float>(3, each) ||
+                floats(result, all, map) != std::vector<float>(static_cast<std::size_t>(3 * ranks), each))
+                throw Error(ErrorCode::failed, "a wrong sum");
+        };
+        if (simulated)
+            check(makeSimulatedWorld("4:pcie"));
+        else
+            QCOMPARE(onRanks(ranks, check), std::vector<std::string>(static_cast<std::size_t>(ranks)));
     }
 
     void plansThatDifferAreRefusedWithTheFirstStep() {

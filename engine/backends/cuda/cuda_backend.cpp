@@ -58,7 +58,7 @@ public:
     std::unique_ptr<Event> createEvent() override { return std::make_unique<CudaEvent>(m_gpu.gpu); }
     bool supports(const char* op, HostKernel, std::span<const DType> dtypes) const override {
         if (std::string_view(op) == "Probe") return true; // keeps its input in place
-        if (RankCalls::isCall(op)) return hasJoined() && RankCalls::supports(op, dtypes);
+        if (RankCalls::isCall(op)) return RankCalls::supports(op, dtypes);
         const Kernel* kernel = findKernel(op);
         return kernel && (!kernel->supports || kernel->supports(dtypes));
     }
