@@ -2,7 +2,7 @@
 # Builds packages in build/packages: .deb files for this Debian or Ubuntu, and a relocatable .tar.xz with its libraries.
 #   bash resources/package.sh [--no-cuda] [-DTWB_MAINTAINER="NAME <ADDRESS>"] [-DOPTION=VALUE…]
 # With a CUDA toolkit from 12.0 on, the CUDA plugin is a package of its own; --no-cuda leaves it out. So are the plugins
-# for Open MPI and MPICH, where these are installed. Who distributes the packages sets the maintainer. CMake gets the
+# for Open MPI and MPICH, where these are installed. Set the maintainer if you distribute the packages. CMake gets the
 # options with -D, for instance -DCMAKE_CUDA_ARCHITECTURES=90.
 set -euo pipefail
 

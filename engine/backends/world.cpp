@@ -173,8 +173,9 @@ void World::make(const Collective& call) {
         return perform(plain);
     }
     if (isReduction(call.kind) && !isFloating(call.dtype) && !isInteger(call.dtype))
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} cannot be reduced over ranks", twb::name(call.dtype)));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} cannot be reduced over ranks; cast it to a number first", twb::name(call.dtype)));
     if (!isReduction(call.kind) || (call.reduction != Reduction::mean && !isHalfWidth(call.dtype)))
         return perform(call);
     if (call.reduction == Reduction::mean) plain.reduction = Reduction::sum;

@@ -38,7 +38,9 @@ void multiply(void* values, std::int64_t count, int by, DType dtype) {
     case DType::u64:
         return multiply<std::uint64_t>(values, count, by);
     default:
-        throw Error(ErrorCode::unsupported, fmt::format("{} cannot be reduced over ranks", twb::name(dtype)));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} cannot be reduced over ranks; cast it to a number first", twb::name(dtype)));
     }
 }
 

@@ -49,7 +49,9 @@ void reduceInto(std::byte* target, const std::byte* values, std::int64_t count, 
     case DType::u64:
         return reduceInto<std::uint64_t>(target, values, count, how);
     default:
-        throw Error(ErrorCode::unsupported, fmt::format("{} cannot be reduced over ranks", twb::name(dtype)));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} cannot be reduced over ranks; cast it to a number first", twb::name(dtype)));
     }
 }
 

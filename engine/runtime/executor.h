@@ -96,8 +96,9 @@ class RunObserver {
 public:
     virtual ~RunObserver() = default;
     virtual void started(std::uint64_t run, const Plan& plan) = 0;
-    /// Finished steps, one batch per iteration. All steps of a cancelled iteration are reported as cancelled.
-    /// Bodies of If, Loop and Scan are reported each time that they end.
+    /// Finished steps, one batch per iteration, and one of the sinks after a failure. All steps of a
+    /// cancelled iteration are reported as cancelled. Bodies of If, Loop and Scan are reported each time that
+    /// they end.
     virtual void steps(std::uint64_t run, std::span<const StepRecord> records) = 0;
     /// Completed iterations.
     virtual void progress(std::uint64_t run, std::int64_t done, std::int64_t total) = 0;

@@ -364,7 +364,7 @@ RunResult RunContext::execute() {
         iterate();
     } catch (...) {
         // The submission failed: queued work is not worth running.
-        if (!m_plan->steps.empty()) m_guard.failed(m_submitting, std::current_exception());
+        if (!m_plan->steps.empty()) m_guard.failed(m_submitting, currentLap(), std::current_exception());
         m_guard.cancel();
         drain();
         collectFailures();

@@ -62,7 +62,7 @@ void RunContext::runControl(std::uint32_t index, std::size_t lap) {
         else
             repeat(step, control, lap);
     } catch (const std::exception&) {
-        m_guard.failed(index, std::current_exception());
+        m_guard.failed(index, lap, std::current_exception());
     }
     timing.virtualEnd = rest();
     timing.end = steadyNs() - (m_stoppedNs - stoppedBefore);

@@ -185,7 +185,8 @@ void RunContext::resolve(std::uint32_t index) {
             for (Launch& launch : m_slots[index].launch) launch.cost = cost;
         }
     } catch (const std::exception&) {
-        if (m_guard.mayRun(index, currentLap())) m_guard.failed(index, std::current_exception());
+        if (m_guard.mayRun(index, currentLap()))
+            m_guard.failed(index, currentLap(), std::current_exception());
         bind(index);
     }
 }

@@ -14,7 +14,7 @@
 namespace twb {
 namespace {
 
-/// Smaller tensors are not worth it.
+/// Bytes. Freeing smaller tensors saves too little memory.
 constexpr std::int64_t kLeastBytes = 16384;
 
 /// The index of the input that a product's kernel packs; nothing for other steps.

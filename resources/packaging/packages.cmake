@@ -6,7 +6,8 @@
 #   tensor-workbench-python  the Python package that records PyTorch scripts
 set(here ${CMAKE_CURRENT_LIST_DIR})
 if(NOT TWB_MAINTAINER MATCHES "^[^<>]+ <[^<> ]+@[^<> ]+>$")
-  message(FATAL_ERROR "TWB_MAINTAINER: \"${TWB_MAINTAINER}\" is not of the form NAME <ADDRESS>, which Debian requires.")
+  message(FATAL_ERROR "TWB_MAINTAINER: \"${TWB_MAINTAINER}\" is not of the form NAME <ADDRESS>, which Debian "
+    "requires. Set it, for example: -DTWB_MAINTAINER=\"Jane Doe <jane@example.org>\".")
 endif()
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 

@@ -135,9 +135,10 @@ private Q_SLOTS:
                 world->run(
                     {CollectiveKind::allReduce, Reduction::sum, dtype, own.data(), sum.data(), 2, 0, "sum"});
             });
-            const std::string wanted = isFloating(dtype) || isInteger(dtype)
-                                           ? std::string()
-                                           : std::string(name(dtype)) + " cannot be reduced over ranks";
+            const std::string wanted =
+                isFloating(dtype) || isInteger(dtype)
+                    ? std::string()
+                    : std::string(name(dtype)) + " cannot be reduced over ranks; cast it to a number first";
             QCOMPARE(errors, std::vector<std::string>(2, wanted));
         }
     }

@@ -50,8 +50,9 @@ class CaptureFile:
             except OSError as error:
                 self.close()
                 # Not to a stderr of the program's own, which may wait for a thread that waits for the lock.
-                print(f"tensor_workbench: cannot write {self._path}: {error.strerror}. The capture ends here.",
-                      file=sys.__stderr__)
+                if sys.__stderr__:
+                    print(f"tensor_workbench: cannot write {self._path}: {error.strerror}. The capture ends here.",
+                          file=sys.__stderr__)
 
     def close(self) -> None:
         with LOCK:
