@@ -247,6 +247,23 @@ END
             return 1
         fi
     }
+    # Divides by 9, 8, …: the division by zero comes when the kernels are a CUDA graph.
+    cat >"$work/late.twb" <<END
+{"format": "tensor-workbench", "version": 1,
+ "lanes": [{"id": 1, "device": "cuda:0"}],
+ "nodes": [
+  {"id": 1, "op": "Full", "name": "n", "lane": 1, "attributes": {"shape": [1000], "value": 9.0, "dtype": "i64"}},
+  {"id": 2, "op": "Constant", "name": "one", "lane": 1, "attributes": {"value": 1.0, "dtype": "i64"}},
+  {"id": 3, "op": "Sub", "name": "next", "lane": 1},
+  {"id": 4, "op": "Assign", "name": "keep", "lane": 1},
+  {"id": 5, "op": "Div", "name": "quotient", "lane": 1},
+  {"id": 6, "op": "Neg", "name": "minus", "lane": 1},
+  {"id": 7, "op": "Probe", "name": "y", "lane": 1}
+ ],
+ "edges": [{"from": [1, 0], "to": [3, 0]}, {"from": [2, 0], "to": [3, 1]}, {"from": [1, 0], "to": [4, 0]},
+  {"from": [3, 0], "to": [4, 1]}, {"from": [2, 0], "to": [5, 0]}, {"from": [1, 0], "to": [5, 1]},
+  {"from": [5, 0], "to": [6, 0]}, {"from": [6, 0], "to": [7, 0]}]}
+END
     project huge '{"shape": [100000, 1000000], "value": 1.0}' Add
     gpu_bytes=$(sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p' "$out/devices.json" | sed -n 2p)
     project large "{\"shape\": [$((gpu_bytes * 3 / 20))], \"value\": 1.0}" Add # each tensor 60 % of it
@@ -256,6 +273,8 @@ END
     check "two tensors larger than the GPU's memory" 60 ends 1 "memory" "$twb" run "$work/large.twb" --require-gpu
     check "a division by zero, in a kernel" 60 ends 1 'Div "Div of x": ZeroDivisionError' "$twb" run "$work/zero.twb" \
         --require-gpu --iterations 50
+    check "a division by zero, in a CUDA graph" 60 ends 1 'Div "quotient": ZeroDivisionError' "$twb" run \
+        "$work/late.twb" --require-gpu --iterations 50
     long=("$twb" run "$work/long.twb" --require-gpu --iterations 100000000)
     check "SIGINT in a run" 60 ends 130 "" timeout --preserve-status -s INT 3 "${long[@]}"
     check "SIGKILL in a run" 60 ends 137 "" timeout -s KILL 3 "${long[@]}"
