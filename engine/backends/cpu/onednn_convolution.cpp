@@ -173,10 +173,10 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     };
     const auto blocked = [&] { return make(anyLayout(made->x), anyLayout(made->w), anyLayout(made->y)); };
     const auto plain = [&] { return make(made->x, made->w, made->y); };
-    // A channels-last tensor need not be copied.
+    // A channels-last tensor need not be copied. Only if both are does oneDNN have its fastest primitives.
     const auto channelsLast = [&] {
-        return make(wanted.xChannelsLast ? made->x : anyLayout(made->x), anyLayout(made->w),
-                    wanted.yChannelsLast ? made->y : anyLayout(made->y));
+        return make(transposed ? small(true) : large(true), anyLayout(made->w),
+                    transposed ? large(true) : small(true));
     };
     if (wanted.adds) // y must not be copied
         made->exists = channelsLast();
