@@ -31,7 +31,7 @@ QString RunController::stopSentence() const {
     if (!m_stop) return {};
     const Step& step = m_figures->plan().steps[m_stop->step];
     const Node* node = m_snapshot.find(step.node);
-    QString name = toQt(node && !step.chain ? node->name : step.label);
+    QString name = toQt(node && step.members.empty() ? node->name : step.label);
     const Node* forward = node ? m_snapshot.find(node->forward) : nullptr;
     if (const auto training = forward ? trainingOf(m_snapshot) : std::nullopt)
         name += (node->frame == training->backward ? tr(" (gradient of %1)") : tr(" (update of %1)"))

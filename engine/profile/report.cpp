@@ -141,7 +141,7 @@ Json stepsOf(const RunReport& report) {
                  {"device", stream.device.toString()},
                  {"stream", stream.label},
                  {"setup", step.setup}};
-        if (step.chain) {
+        if (!step.members.empty()) {
             row["members"] = Json::array();
             for (const NodeId node : step.members) row["members"].push_back(value(node));
         }

@@ -59,7 +59,10 @@ std::shared_ptr<const Plan> Compiler::run() {
     }
     if (m_options.ownPart) m_plan->devices.dropOtherRanks();
     setupFirst();
-    if (m_options.fuse) fuseChains();
+    if (m_options.fuse) {
+        fuseShuffles();
+        fuseChains();
+    }
     findBodies();
     planLayouts(*m_plan);
     planMemory(*m_plan, !m_options.keepAll);

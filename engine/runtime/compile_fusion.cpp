@@ -89,6 +89,11 @@ void Compiler::fuseChains() {
     if (groups.empty()) return;
     std::vector<bool> isGone(m_plan->steps.size(), false);
     for (const StepGroup& group : groups) mergeInto(*m_plan, group, isGone);
+    dropSteps(isGone);
+}
+
+/// Removes steps that were merged into others, and renumbers the rest.
+void Compiler::dropSteps(const std::vector<bool>& isGone) {
     std::vector<Step> steps;
     std::vector<bool> blocking;
     for (Step& step : m_plan->steps) {

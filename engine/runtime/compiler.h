@@ -65,7 +65,9 @@ private:
     void price(Step& step);
     void sign(Step& step);
     void setupFirst();
-    void fuseChains(); // in compile_fusion.cpp
+    void fuseShuffles(); // in compile_shuffles.cpp
+    void fuseChains();   // in compile_fusion.cpp
+    void dropSteps(const std::vector<bool>& isGone);
     /// Whether the value is the same in all iterations.
     bool isSetup(ValueId value) const {
         return m_producer[value] != kNone && m_plan->steps[m_producer[value]].setup &&

@@ -108,10 +108,10 @@ struct Step {
     std::uint32_t inPlaceOf = kNone; ///< value whose memory its output reuses
     Cost cost;
     double predictedNs = 0;
-    /// Null unless the ops of several nodes are fused: then `op` has their joined names, `node` is the last
-    /// of `members`, and the step's time is their total.
+    /// Of a step that fuses the ops of several nodes: `op` has their joined names, `node` is the last of
+    /// `members`, and the step's time is their total. Null if `op` has a kernel for all of them.
     std::shared_ptr<const OpChain> chain;
-    std::vector<NodeId> members; ///< of a chain, in execution order
+    std::vector<NodeId> members; ///< the fused nodes, in execution order; else empty
     std::uint64_t signature = 0; ///< of op, attributes, inputs' signatures and device; 0: not cacheable
     std::string label;           ///< "fc1"
 };
