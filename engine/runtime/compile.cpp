@@ -61,6 +61,7 @@ std::shared_ptr<const Plan> Compiler::run() {
     setupFirst();
     if (m_options.fuse) {
         fuseShuffles();
+        fuseJoins();
         fuseChains();
     }
     findBodies();

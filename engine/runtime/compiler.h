@@ -66,6 +66,7 @@ private:
     void sign(Step& step);
     void setupFirst();
     void fuseShuffles(); // in compile_shuffles.cpp
+    void fuseJoins();    // in compile_joins.cpp
     void fuseChains();   // in compile_fusion.cpp
     void dropSteps(const std::vector<bool>& isGone);
     /// Whether the value is the same in all iterations.
