@@ -72,8 +72,8 @@ public:
         const void* added = nullptr;
         void* y = nullptr;
     };
-    /// Returns false if y is w * x + bias only: the kernel does not have the rest, or the tensors have a NaN or
-    /// an infinity that it would lose or spread.
+    /// Returns false if y is w * x + bias only: the kernel does not have the rest, or the tensors have a NaN
+    /// or an infinity that it would lose or spread.
     virtual bool run(const Data& data) = 0;
     /// Whether later runs read w only through Data::weights.
     virtual bool hasPackedWeights() const = 0;
