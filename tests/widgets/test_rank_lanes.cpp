@@ -79,19 +79,14 @@ private Q_SLOTS:
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());
     }
 
-    void hostValuesOfAnEntryAreOnTheRank_data() {
-        QTest::addColumn<QString>("entry");
-        QTest::newRow("a condition") << QStringLiteral("If example");
-        QTest::newRow("a shape") << QStringLiteral("Reshape example");
-    }
-    /// A value that the host reads is on the cpu of the lane's rank, for which a lane is added.
+    /// A value that the host reads is on the cpu of the lane's rank, for which a lane is added: here,
+    /// a condition.
     void hostValuesOfAnEntryAreOnTheRank() {
-        QFETCH(const QString, entry);
         const ThreeRanks g;
         const auto devicesWith = [&](LaneId lane) {
             Graph graph = g.graph;
             std::vector<NodeId> added;
-            graph.apply(addOp(graph, {entry, lane, {600, 40}}, &added));
+            graph.apply(addOp(graph, {QStringLiteral("If example"), lane, {600, 40}}, &added));
             std::set<std::string> devices;
             for (const NodeId id : added) devices.insert(graph.deviceOf(*graph.find(id)).toString());
             QString out;
