@@ -133,8 +133,8 @@ public:
     void run(Collective call) { wait(start(std::move(call))); }
 
     /// Ends the world for all ranks: calls that wait, and all later ones, throw Error(failed) with this
-    /// sentence. It should name the rank. An MPI world ends the job with this exit code. Only the first call
-    /// has an effect.
+    /// sentence. It should name the rank. An MPI world ends the job with this exit code. A later call changes
+    /// only the exit code, and only to one that says more than 1.
     void abort(const std::string& sentence, int exitCode = 1) noexcept;
     bool isAborted() const noexcept { return m_isAborted.load(std::memory_order_acquire); }
     /// The sentence of abort(); "" before it.
