@@ -19,26 +19,28 @@ rm -rf "$root/lib/python3" "$root/share/doc"
 install -D -m 644 resources/packaging/copyright "$root/share/doc/tensor-workbench/copyright"
 install -D -m 644 LICENSE "$root/share/doc/tensor-workbench/LICENSE"
 
-# The fonts of the window, under the SIL Open Font License.
-mkdir -p "$root/share/tensor-workbench/fonts"
-for package in fonts-inter fonts-jetbrains-mono; do
-    dpkg -L $package | grep -E '/(Inter|JetBrainsMono)-(Regular|Medium|SemiBold|Bold|Italic)\.(otf|ttf)$' |
-        xargs -I{} cp {} "$root/share/tensor-workbench/fonts"
-    install -m 644 "/usr/share/doc/$package/copyright" "$root/share/doc/tensor-workbench/copyright-$package"
-done
-
-# Qt finds its plugins by this file.
-plugins=$(qtpaths6 --query QT_INSTALL_PLUGINS 2>/dev/null || qmake6 -query QT_INSTALL_PLUGINS)
 mkdir -p "$root/lib" "$root/plugins"
-printf '[Paths]\nPrefix = ..\nPlugins = plugins\n' >"$root/bin/qt.conf"
-for kind in platforms imageformats iconengines platforminputcontexts xcbglintegrations printsupport \
-    wayland-shell-integration wayland-decoration-client wayland-graphics-integration-client; do
-    [[ -d $plugins/$kind ]] || continue
-    mkdir "$root/plugins/$kind"
-    cp "$plugins/$kind"/*.so "$root/plugins/$kind"
-done
-# Platforms for devices without a desktop.
-rm -f "$root"/plugins/platforms/libq{eglfs,linuxfb,minimal,minimalegl,vkkhrdisplay,vnc}.so
+if [[ -e $root/bin/tensor-workbench ]]; then
+    # The fonts of the window, under the SIL Open Font License.
+    mkdir -p "$root/share/tensor-workbench/fonts"
+    for package in fonts-inter fonts-jetbrains-mono; do
+        dpkg -L $package | grep -E '/(Inter|JetBrainsMono)-(Regular|Medium|SemiBold|Bold|Italic)\.(otf|ttf)$' |
+            xargs -I{} cp {} "$root/share/tensor-workbench/fonts"
+        install -m 644 "/usr/share/doc/$package/copyright" "$root/share/doc/tensor-workbench/copyright-$package"
+    done
+
+    # Qt finds its plugins by this file.
+    plugins=$(qtpaths6 --query QT_INSTALL_PLUGINS 2>/dev/null || qmake6 -query QT_INSTALL_PLUGINS)
+    printf '[Paths]\nPrefix = ..\nPlugins = plugins\n' >"$root/bin/qt.conf"
+    for kind in platforms imageformats iconengines platforminputcontexts xcbglintegrations printsupport \
+        wayland-shell-integration wayland-decoration-client wayland-graphics-integration-client; do
+        [[ -d $plugins/$kind ]] || continue
+        mkdir "$root/plugins/$kind"
+        cp "$plugins/$kind"/*.so "$root/plugins/$kind"
+    done
+    # Platforms for devices without a desktop.
+    rm -f "$root"/plugins/platforms/libq{eglfs,linuxfb,minimal,minimalegl,vkkhrdisplay,vnc}.so
+fi
 
 # Libraries of the system on which it runs. Those of the graphics driver must fit the driver.
 stays='^(linux-vdso|ld-linux|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s|drm|gbm|glapi)[-.])'
