@@ -65,7 +65,7 @@ private Q_SLOTS:
             QCOMPARE(document.graph().deviceOf(*document.graph().find(id)), Device::cuda(0));
         find<QSpinBox>(*window, "epochs")->setValue(1);
         click(*window, "train");
-        QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 60'000);
+        QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 300'000);
         QVERIFY2(factsOf(*window).contains(QStringLiteral("Samples/s, modelled")),
                  qPrintable(factsOf(*window)));
         document.undoStack().undo();
@@ -159,7 +159,7 @@ private Q_SLOTS:
         QVERIFY(textsOf(*panel).contains(QStringLiteral("Train or run the graph to see this gradient.")));
         find<QSpinBox>(window, "epochs")->setValue(1);
         click(window, "train");
-        QTRY_COMPARE_WITH_TIMEOUT(buttonText(window), QStringLiteral("Train"), 60'000);
+        QTRY_COMPARE_WITH_TIMEOUT(buttonText(window), QStringLiteral("Train"), 300'000);
         const Inspector& inspector = *window.findChild<Inspector*>();
         QVERIFY2(textsOf(inspector).contains(QStringLiteral("trained, 36 steps")),
                  qPrintable(textsOf(inspector)));
@@ -202,7 +202,7 @@ private Q_SLOTS:
             hand.click(hand.middle(id));
             hand.key(Qt::Key_Q, Qt::ControlModifier | Qt::AltModifier);
             hand.key(Qt::Key_F5);
-            const bool isStopped = QTest::qWaitFor([&] { return hand.window->runs().isStopped(); }, 60'000);
+            const bool isStopped = QTest::qWaitFor([&] { return hand.window->runs().isStopped(); }, 300'000);
             const QString status = find<QLabel>(*hand.window, "status")->text();
             hand.key(Qt::Key_F5, Qt::ShiftModifier);
             return waitForRun(*hand.window) && isStopped ? status : QString();

@@ -40,7 +40,7 @@ private Q_SLOTS:
         QVERIFY(factsOf(*window).contains(QStringLiteral("Choose Train to start training.")));
         find<QSpinBox>(*window, "epochs")->setValue(3);
         click(*window, "train");
-        QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 60'000);
+        QTRY_COMPARE_WITH_TIMEOUT(buttonText(*window), QStringLiteral("Train"), 300'000);
         const QString facts = factsOf(*window);
         QVERIFY2(facts.contains(QStringLiteral("3 of 3")), qPrintable(facts));
         QVERIFY(facts.contains(QStringLiteral("Validation loss")) &&
@@ -115,7 +115,7 @@ private Q_SLOTS:
         window->bottom().showPage(QStringLiteral("training"));
         click(*window, "train");
         window->bottom().showPage(QStringLiteral("log"));
-        QTRY_COMPARE_WITH_TIMEOUT(window->training().state(), TrainingRun::State::failed, 60'000);
+        QTRY_COMPARE_WITH_TIMEOUT(window->training().state(), TrainingRun::State::failed, 300'000);
         const QString sentence = QStringLiteral("Training run 1 failed: ") + window->training().error();
         QVERIFY(!window->training().error().isEmpty());
         QCOMPARE(find<QLabel>(*window, "status")->text(), sentence);
@@ -336,7 +336,7 @@ private Q_SLOTS:
                 const auto now = window->findChild<TrainingPanel*>()->csv().size();
                 return std::exchange(before, now) == now;
             },
-            60'000));
+            300'000));
         click(*window, "train");
         QTRY_VERIFY(window->findChild<TrainingPanel*>()->csv().size() > before);
         click(*window, "stopTraining");

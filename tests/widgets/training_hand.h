@@ -31,7 +31,7 @@ inline void train(MainWindow& window, int epochs) {
     find<QSpinBox>(window, "epochs")->setValue(epochs);
     click(window, "train");
     const auto& training = window.training();
-    if (!QTest::qWaitFor([&] { return training.state() == TrainingRun::State::idle; }, 60'000))
+    if (!QTest::qWaitFor([&] { return training.state() == TrainingRun::State::idle; }, 600'000))
         qCritical("the training does not end");
 }
 
