@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "graph/arrange.h"
+#include "graph/bodies.h"
 #include "graph/card_size.h"
 #include "graph/constant_node.h"
 #include "graph/delta.h"
@@ -9,6 +10,7 @@
 #include "graph/folding.h"
 #include "graph/module_levels.h"
 #include "graph/repeated_modules.h"
+#include "ops/op_table.h"
 
 #include <fmt/format.h>
 
@@ -76,12 +78,17 @@ void placeBeside(Graph& graph, const std::vector<NodeId>& parameters) {
     graph.apply(beside);
 }
 
-/// Puts folded parameters into the modules of their consumers.
+/// Puts folded parameters into the modules of their consumers. A state of a body reads its initial value
+/// outside the body, beside the owner.
 void putFoldedWithConsumers(Graph& graph) {
+    const Bodies bodies(graph);
     Delta delta;
     for (const Node& node : graph.nodes()) {
         const auto into = foldedInto(graph, node);
         const Node* consumer = into ? graph.find(into->node) : nullptr;
+        const Op* op = consumer ? findOp(consumer->op) : nullptr;
+        const Body* body = op && op->role == OpRole::state ? bodies.around(consumer->id) : nullptr;
+        if (body) consumer = graph.find(body->owner);
         if (!consumer || consumer->frame == node.frame) continue;
         Node after = node;
         after.frame = consumer->frame;

@@ -1,7 +1,9 @@
 #include "core/error.h"
 #include "formats/npy.h"
+#include "formats/onnx/onnx_export.h"
 #include "formats/onnx/onnx_model.h"
 #include "formats/project.h"
+#include "support/graphs.h"
 #include "support/onnx_models.h"
 #include "support/test_main.h"
 
@@ -26,6 +28,7 @@ private Q_SLOTS:
     void refusesBrokenModels_data();
     void refusesBrokenModels();
     void bodiesMayBeNestedDeeply();
+    void initialValuesStayOutsideTheirBody();
     void survivesEveryTruncation();
 
 private:
@@ -85,6 +88,36 @@ void TestOnnxImport::largeTensorsGoBesideTheProject() {
     files->read("model.safetensors#w", read.view());
     QCOMPARE(read.at(0), 2.0);
     QCOMPARE(read.at(99), 101.0);
+}
+
+/// A Constant that only a Carried or a ScanSlice reads moved into the body, where the Loop cannot read it.
+void TestOnnxImport::initialValuesStayOutsideTheirBody() {
+    using Ints = std::vector<std::int64_t>;
+    GraphMaker g;
+    const Attributes two{{"value", std::vector<double>{1, 2}}};
+    const NodeId start = g.node("Constant", "start", "cpu", two);
+    const NodeId x = g.node("Carried", "x", "cpu", {{"index", std::int64_t{0}}}, {start});
+    const NodeId factor = g.node("Constant", "factor", "cpu", two);
+    const NodeId product = g.node("Mul", "product", "cpu", {}, {x, factor});
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{3}}, {"carried", std::int64_t{1}}});
+    g.connect(product, loop, 3);
+    g.body(loop, "body", {x, product});
+    const NodeId all =
+        g.node("Constant", "all", "cpu", {{"value", std::vector<double>{1, 2, 3, 4}}, {"shape", Ints{2, 2}}});
+    const NodeId slice = g.node("ScanSlice", "slice", "cpu", {}, {all});
+    const NodeId sum = g.node("Add", "sum", "cpu", {}, {slice, loop});
+    const NodeId scan = g.node("Scan", "scan", "cpu", {});
+    g.connect(sum, scan, 0);
+    g.body(scan, "body", {slice, sum});
+    g.node("Probe", "out", "cpu", {}, {scan});
+    const std::filesystem::path path = m_folder.filePath(QStringLiteral("loop.onnx")).toStdString();
+    exportOnnx(g.graph(), nullptr, path);
+    const ImportedModel model = importOnnx(path);
+    const auto files = makeMemoryFiles(model.tensors);
+    const Analysis analysis = analyze(model.graph, DeviceMap(), Policy::strict, files.get());
+    if (analysis.hasErrors()) QFAIL(analysis.diagnostics.front().message.c_str());
+    const Node* initial = model.graph.findByName("start");
+    QVERIFY(initial && initial->folded && initial->frame == model.graph.findByName("loop")->frame);
 }
 
 void TestOnnxImport::unknownOpsArePlaceholders() {
