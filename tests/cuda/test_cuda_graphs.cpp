@@ -261,6 +261,23 @@ private Q_SLOTS:
         QCOMPARE(result.states[stepNamed(*plan, "d").index], StepState::poisoned);
     }
 
+    /// The scalar of each iteration comes from the GPU, through pinned memory that the host does not wait
+    /// for.
+    void aHostScalarIsReadAfterItsCopy() {
+        const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 300});
+        Line line;
+        const NodeId count = line.g.node("Full", "count", "cuda:0",
+                                         {{"shape", Ints{}}, {"value", 1.0}, {"dtype", std::string("i64")}});
+        const NodeId next = line.g.node("Add", "next", "cuda:0", {}, {count, line.constant(1)});
+        line.g.node("Assign", "keep", "cuda:0", {}, {count, next});
+        const NodeId home =
+            line.g.node("To", "home", "cpu", {{"pin_memory", true}, {"non_blocking", true}}, {next});
+        line.add("Add", "sum", {home});
+        const RunResult result = runToEnd(line.plan(map), {.iterations = kIterations});
+        QCOMPARE(result.status, RunStatus::finished);
+        QCOMPARE(integers(result, line.last, map), std::vector<std::int64_t>(100, 7 + 1 + kIterations));
+    }
+
     void hostScalarsAreTheGraphsOwn() {
         // More scalars than the upload ring holds, so that it is overwritten before the next replay.
         const DeviceMap map = gpus({.gpus = 1, .mostDelayUs = 20});

@@ -274,8 +274,11 @@ void CudaStream::run(const Launch& launch, Seen* seen) {
             &launch);
         return;
     }
-    const bool isIssued = guarded(launch.guard, launch.step, launch.timing, launch.op,
-                                  m_profile.kernelNs(launch.cost), [&] { issueKernel(launch); });
+    const bool isIssued =
+        guarded(launch.guard, launch.step, launch.timing, launch.op, m_profile.kernelNs(launch.cost), [&] {
+            waitForScalars(launch);
+            issueKernel(launch);
+        });
     if (isIssued && seen) m_ahead.back().seen = seen;
 }
 
@@ -358,6 +361,19 @@ void CudaStream::run(const Copy& copy) {
         copy.guard, copy.step, copy.timing, "copy",
         m_profile.copyNs(static_cast<double>(copy.bytes), copy.direction, copy.hostMemory),
         [&] { issueCopy(copy); }, nullptr, copy.linkNs);
+}
+
+/// The host reads scalars when it issues a launch. The waits of the stream do not cover that: a copy to
+/// pinned memory may still be under way.
+void CudaStream::waitForScalars(const Launch& launch) {
+    const auto isCopied = [&](std::uint32_t i) {
+        const void* data = launch.inputs[i].data;
+        return data && isPinned(data);
+    };
+    if (!std::ranges::any_of(launch.hostScalars, isCopied)) return;
+    const LentEvent reached(m_gpu.gpu->marks());
+    check(cudaEventRecord(reached.get(), m_stream), "recording an event");
+    check(waitForEvent(reached.get()), launch.op);
 }
 
 void CudaStream::issueKernel(const Launch& launch) {

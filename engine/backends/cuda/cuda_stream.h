@@ -84,6 +84,7 @@ private:
     std::vector<Piece> cut(std::span<const Launch* const> stretch);
     bool replay(Piece& piece);
     void run(const Copy& copy);
+    void waitForScalars(const Launch& launch);
     void issueKernel(const Launch& launch);
     void issueCopy(const Copy& copy);
     void issueWait(const std::shared_ptr<Mark>& mark);
