@@ -233,9 +233,12 @@ private:
                                beat.isRunning != other.last.isRunning;
             if (moved) other.moved = now;
             other.last = beat;
-            if (beat.sentence[0] != 0 && !isAborted()) {
+            if (beat.sentence[0] == 0) continue;
+            if (!isAborted()) {
                 m_isTold = true;
                 abort(beat.sentence.data(), static_cast<int>(beat.exitCode));
+            } else if (beat.exitCode != 1) {
+                m_exitCode = static_cast<int>(beat.exitCode); // of the cause, which became known later
             }
         }
     }
@@ -277,7 +280,8 @@ private:
             tell(abortSentence());
             m_retold = now;
         }
-        if (now > m_endNs.load()) m_table.abort(m_exitCode.load());
+        // Until interrupt() has been called, the exit code is not known.
+        if (const std::int64_t end = m_endNs.load(); end > 0 && now > end) m_table.abort(m_exitCode.load());
     }
 
     /// Closes MPI together with the other ranks, or ends the job.
@@ -286,7 +290,10 @@ private:
         if (isAborted()) {
             // Time for the message to reach the others, and for them to end by themselves.
             for (int i = 0; i < 100; ++i) {
-                end(steadyNs());
+                const std::int64_t now = steadyNs();
+                for (int peer = 0; peer < size(); ++peer)
+                    if (peer != rank()) listen(peer, now);
+                end(now);
                 ::usleep(5000);
             }
             m_table.abort(m_exitCode.load());
