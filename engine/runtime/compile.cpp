@@ -267,7 +267,8 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
     }
     step.transfer = static_cast<std::uint32_t>(m_plan->transfers.size());
     m_blocking.back() = blocking && !isAhead;
-    // A copy from pinned memory that the host does not wait for may run while the previous iteration computes.
+    // A copy from pinned memory that the host does not wait for may run while the previous iteration
+    // computes.
     if (transfer.pinned && !blocking && !setup && !step.dynamic && m_scopes.size() == 1 &&
         direction == CopyDirection::hostToDevice)
         m_plan->values[out].ahead = true;
