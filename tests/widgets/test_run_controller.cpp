@@ -192,6 +192,7 @@ void TestRunController::thePeakIsTheSameInEachRun() {
         QVERIFY(runToEnd(runs, 7)); // a different run in between
         QVERIFY(runToEnd(runs, iterations));
         QVERIFY(isNoMore());
+        QCOMPARE(peaksOf(runs).at(Device::cuda(0)), first.at(Device::cuda(0)));
     }
 }
 

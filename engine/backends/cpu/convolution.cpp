@@ -123,6 +123,15 @@ std::unique_ptr<NativeConvolution> NativeConvolution::make(const WeightedProduct
     return s.rows < 1 || s.inner < 1 || s.columns < 1 ? nullptr : onednn::makeProduct(s);
 }
 
+bool NativeConvolution::runLoaded(Data data) {
+    Tensor loaded;
+    if (data.weights && !hasPackedWeights()) {
+        loaded = data.weights->tensor();
+        data.w = loaded.data();
+    }
+    return run(data);
+}
+
 void ProductState::run(NativeConvolution::Data data) {
     data.weights = weights.get();
     isEnded = product->run(data);

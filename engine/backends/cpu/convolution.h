@@ -77,6 +77,8 @@ public:
     virtual bool run(const Data& data) = 0;
     /// Whether later runs read w only through Data::weights.
     virtual bool hasPackedWeights() const = 0;
+    /// The same as run(), also if w is not in memory any more: it is loaded for this call.
+    bool runLoaded(Data data);
 };
 
 /// The state of a step with a product: its packed form and, in a chain, what follows the product.

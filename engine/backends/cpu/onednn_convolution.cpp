@@ -270,13 +270,7 @@ public:
         if (!m_hadNaN) return m_isWhole;
         if (!m_alone) m_alone = m_makeAlone();
         if (!m_alone) throw Error(ErrorCode::failed, "oneDNN has no primitive for a convolution alone");
-        Data alone = data;
-        Tensor weights;
-        if (data.weights && !m_alone->hasPackedWeights()) {
-            weights = data.weights->tensor();
-            alone.w = weights.data();
-        }
-        m_alone->run(alone);
+        m_alone->runLoaded(data);
         return false;
     }
     bool hasPackedWeights() const override { return m_packed != nullptr; }

@@ -237,12 +237,7 @@ private:
         if (!m_alone) throw Error(ErrorCode::failed, "oneDNN has no primitive for a convolution alone");
         Data alone = data;
         alone.added = nullptr;
-        Tensor again;
-        if (data.weights && !m_alone->hasPackedWeights()) {
-            again = data.weights->tensor();
-            alone.w = again.data();
-        }
-        m_alone->run(alone);
+        m_alone->runLoaded(alone);
         return false;
     }
 
