@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Compares the time per iteration of whole networks with ONNX Runtime and PyTorch, in ms and as ratios within one run.
 
-    bench_networks.py TWB [NAME...] [--batch 1] [--threads 2] [--rounds 3] [--busy 1] [--device cuda:0]
+    bench_networks.py TWB [NAME...] [--batch 1] [--threads 2] [--rounds 15] [--busy 1] [--device cuda:0]
 
-On the cpu it also prints the peak of resident memory of twb, and that of a process that runs the model with ONNX
+On the cpu the programs take many short turns. A figure is the median over the turns of the median iteration of a turn.
+A ratio is the median over the rounds of the ratio of the two turns, which are next to each other, so that a change of
+the clock rate affects both; its quartiles follow. twb's output is compared with PyTorch's. It also prints the peak of resident memory of twb, and that of a process that runs the model with ONNX
 Runtime, without what Python and NumPy had taken before. With --busy, as many other processes compute without a pause,
 and the median and the 95th percentile of single iterations are compared instead.
 
 On a GPU it compares with PyTorch eager only, and the input is on the GPU from the start for both. It measures twice:
 with f32 products and convolutions, and with both rounded to TF32, which PyTorch does by default for convolutions only.
 
-The programs take turns, round after round, so that other load affects all of them. A figure is the minimum over the
-rounds of the mean iteration without the warm-up. On a GPU, both start iterations without waiting and read results only
-after ten of them. Programs that are not installed are left out; networks come from tests/conformance/networks.py. twb
+There the figure is the minimum over the rounds of the mean iteration, and the ratio is that of the two figures. Both
+programs start iterations without waiting and read results only after ten of them. The warm-up never counts. Programs that are not installed are left out; networks come from tests/conformance/networks.py. twb
 runs the simplified import, which is its default; ONNX Runtime simplifies the model itself.
 """
 
@@ -22,6 +23,7 @@ import json
 import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -64,6 +66,19 @@ def mean_ms(run, seconds, iterations=1):
     return (time.perf_counter() - start) * 1e3 / (count * iterations)
 
 
+def median_ms(run, seconds):
+    """The median time of single calls."""
+    for _ in range(WARM_UP):
+        run()
+    times = []
+    end = time.perf_counter() + seconds
+    while len(times) < 5 or time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times)
+
+
 def pytorch(model, x, threads, seconds, tf32):
     import torch
 
@@ -78,7 +93,7 @@ def pytorch(model, x, threads, seconds, tf32):
             torch.cuda.synchronize()
 
     with torch.no_grad():
-        return mean_ms(run, seconds, iterations)
+        return mean_ms(run, seconds, iterations) if x.is_cuda else median_ms(run, seconds)
 
 
 def onnxruntime_session(path, threads):
@@ -120,16 +135,15 @@ def onnxruntime_peak_mb(model, folder, threads):
     return int(child.stdout) / 1024
 
 
-def twb(program, project, device, folder, threads, seconds, tf32):
+def twb(program, project, folder, threads, seconds, tf32):
+    """The mean time of an iteration on a GPU."""
     def wall_ms(iterations):
         return twb_report(program, project, folder, threads, iterations, tf32)["wall_ms"]
 
     # A GPU's libraries take long to start in each run, compared with which a few iterations are negligible.
-    warm_up = WARM_UP if device == "cpu" else 200
+    warm_up = 200
     warm = wall_ms(warm_up)
-    least = warm / warm_up
-    if device != "cpu":
-        least = max((wall_ms(6 * warm_up) - warm) / (5 * warm_up), 1e-3)
+    least = max((wall_ms(6 * warm_up) - warm) / (5 * warm_up), 1e-3)
     count = max(5, int(seconds * 1e3 / least))
     return (wall_ms(warm_up + count) - warm) / count
 
@@ -153,7 +167,7 @@ def bench_beside(program, name, batch, threads, rounds, seconds, busy):
         networks.import_model(program, name, folder)
         project = folder / f"{name}.twb"
         session = onnxruntime_session(folder / f"{name}.onnx", threads)
-        alone = twb(program, project, "cpu", folder, threads, seconds / 4, False)
+        alone = twb_report(program, project, folder, threads, 20)["iteration_ms"]["median"]
         feed = {"x": x.numpy()}
         rows = {"twb": [], "onnxruntime": []}
         with busy_processes(busy):
@@ -178,32 +192,57 @@ def bench_beside(program, name, batch, threads, rounds, seconds, busy):
         print(line, flush=True)
 
 
-def bench(program, name, batch, device, threads, rounds, seconds, tf32=False):
+def difference(program, project, folder, threads):
+    """The largest difference of twb's output from PyTorch's, relative to the largest element."""
+    networks.twb(program, "run", project, "--input", f"x={folder / 'x.npy'}", "--output", f"y={folder / 'out.npy'}",
+                 "--quiet", threads=threads)
+    expected, got = (networks.numpy.load(folder / name) for name in ("y.npy", "out.npy"))
+    return abs(got - expected).max() / abs(expected).max()
+
+
+def bench_cpu(program, name, batch, threads, rounds, seconds):
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        model, x = networks.make(name, batch, folder)
+        networks.import_model(program, name, folder)
+        project = folder / f"{name}.twb"
+        session = onnxruntime_session(folder / f"{name}.onnx", threads)
+        feed = {"x": x.numpy()}
+        alone = twb_report(program, project, folder, threads, 10)["iteration_ms"]["median"]
+        count = max(20, int(seconds * 1e3 / alone))
+        figures = {"twb": [], "onnxruntime": [], "pytorch": []}
+        for _ in range(rounds):
+            if session:
+                figures["onnxruntime"].append(median_ms(lambda: session.run(None, feed), seconds))
+            figures["twb"].append(twb_report(program, project, folder, threads, count)["iteration_ms"]["median"])
+            figures["pytorch"].append(pytorch(model, x, threads, seconds, False))
+        line = f"{name:<12} batch {batch:<3} twb {statistics.median(figures['twb']):8.3f} ms"
+        for peer in ("onnxruntime", "pytorch"):
+            if figures[peer]:
+                ratios = [ours / theirs for ours, theirs in zip(figures["twb"], figures[peer])]
+                low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+                line += f"   {peer} {statistics.median(figures[peer]):8.3f} ms"
+                line += f" (ratio {middle:.2f}, quartiles {low:.2f} to {high:.2f})"
+        line += f"   difference {difference(program, project, folder, threads):.1e}"
+        if session:
+            line += f"   peak {twb_peak_mb(program, project, folder, threads):.0f} MB, onnxruntime "
+            line += f"{onnxruntime_peak_mb(folder / f'{name}.onnx', folder, threads):.0f} MB"
+        print(line, flush=True)
+
+
+def bench_gpu(program, name, batch, device, threads, rounds, seconds, tf32):
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         model, x = networks.make(name, batch, folder)
         networks.import_model(program, name, folder)
         project = networks.put_on(folder / f"{name}.twb", device)
-        session = onnxruntime_session(folder / f"{name}.onnx", threads) if device == "cpu" else None
-        feed = {"x": x.numpy()}
         model, x = model.to(device), x.to(device)
-        results = {"twb": [], "onnxruntime": [], "pytorch": []}
-        for _ in range(rounds):
-            if session:
-                results["onnxruntime"].append(mean_ms(lambda: session.run(None, feed), seconds))
-            results["twb"].append(twb(program, project, device, folder, threads, seconds, tf32))
-            results["pytorch"].append(pytorch(model, x, threads, seconds, tf32))
-        best = {who: min(times) for who, times in results.items() if times}
-        precision = "" if device == "cpu" else " TF32" if tf32 else " f32 "
-        line = f"{name:<12} batch {batch:<3}{precision} twb {best['twb']:8.3f} ms"
-        for peer in ("onnxruntime", "pytorch"):
-            if peer in best:
-                line += f"   {peer} {best[peer]:8.3f} ms (ratio {best['twb'] / best[peer]:.2f})"
-        if session:
-            ours = twb_peak_mb(program, project, folder, threads)
-            line += f"   peak {ours:.0f} MB, onnxruntime "
-            line += f"{onnxruntime_peak_mb(folder / f'{name}.onnx', folder, threads):.0f} MB"
-        print(line, flush=True)
+        results = [(twb(program, project, folder, threads, seconds, tf32), pytorch(model, x, threads, seconds, tf32))
+                   for _ in range(rounds)]
+        ours, theirs = (min(times) for times in zip(*results))
+        precision = " TF32" if tf32 else " f32 "
+        print(f"{name:<12} batch {batch:<3}{precision} twb {ours:8.3f} ms   pytorch {theirs:8.3f} ms "
+              f"(ratio {ours / theirs:.2f})", flush=True)
 
 
 def main():
@@ -213,10 +252,13 @@ def main():
     parser.add_argument("--batch", type=int, nargs="*", default=[1])
     parser.add_argument("--device", default="cpu", help="cpu, or cuda:0 where PyTorch has it, too")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=4, help="of each program in each round")
+    parser.add_argument("--rounds", type=int, help="default: 15; beside other processes and on a GPU 3")
+    parser.add_argument("--seconds", type=float, help="of each program in each round; default: 0.3, else 4")
     parser.add_argument("--busy", type=int, default=0, help="number of other processes that compute")
     arguments = parser.parse_args()
+    is_long = arguments.busy or arguments.device != "cpu"
+    rounds = arguments.rounds or (3 if is_long else 15)
+    seconds = arguments.seconds or (4 if is_long else 0.3)
     if arguments.device != "cpu":
         import torch
 
@@ -226,12 +268,12 @@ def main():
     for name in arguments.names or standard:
         for batch in arguments.batch:
             if arguments.busy:
-                bench_beside(arguments.twb, name, batch, arguments.threads, arguments.rounds, arguments.seconds,
-                             arguments.busy)
-                continue
-            for tf32 in (False,) if arguments.device == "cpu" else (False, True):
-                bench(arguments.twb, name, batch, arguments.device, arguments.threads, arguments.rounds,
-                      arguments.seconds, tf32)
+                bench_beside(arguments.twb, name, batch, arguments.threads, rounds, seconds, arguments.busy)
+            elif arguments.device == "cpu":
+                bench_cpu(arguments.twb, name, batch, arguments.threads, rounds, seconds)
+            else:
+                for tf32 in (False, True):
+                    bench_gpu(arguments.twb, name, batch, arguments.device, arguments.threads, rounds, seconds, tf32)
 
 
 if __name__ == "__main__":
