@@ -22,5 +22,7 @@ ReplacedByOp replaceComposedOps(const Graph& graph, const KnownTensors& known, R
 ReplacedByOp replaceSlices(const Graph& graph, const KnownTensors& known, Rewrite& rewrite);
 /// The same as replaceComposedOps() for scaled dot-product attention.
 ReplacedByOp replaceAttention(const Graph& graph, const KnownTensors& known, Rewrite& rewrite);
+/// The same for linear layers, MatMul with a matrix and Add of a row, which become Gemm.
+ReplacedByOp replaceLinearLayers(const Graph& graph, const KnownTensors& known, Rewrite& rewrite);
 
 } // namespace twb

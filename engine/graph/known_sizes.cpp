@@ -106,8 +106,8 @@ void KnownTensors::identifySizes(const Node& node, Facts& facts) const {
             return axis == rank - 2 ? sizeId(first, inRank - 2) : broadcastId(node, rank - axis);
         }
         if (op.name == "Gemm")
-            return axis == 0 ? sizeId(first, attributes.flag("transA") ? 1 : 0)
-                             : sizeId(second, attributes.flag("transB") ? 0 : 1);
+            return axis < rank - 1 ? sizeId(first, attributes.flag("transA") ? 1 : axis)
+                                   : sizeId(second, attributes.flag("transB") ? 0 : 1);
         if (op.name == "Attention") // batch, and the queries
             return axis == 0 || axis == rank - 2 ? sizeId(first, axis) : 0;
         if (op.name == "Transpose") {

@@ -420,6 +420,7 @@ Graph Simplification::run() {
     sweep();
     replace(replaceAttention);
     replace(replaceSlices);
+    replace(replaceLinearLayers); // after attention, which may have an Add of a mask after a MatMul
     sweep();
     copySharedConstants();
     std::erase_if(m_constants, [&](NodeId id) { return !m_graph.find(id); });

@@ -34,9 +34,9 @@ struct Simplified {
 ///   Reshapes, and neighbouring Transposes, become one.
 /// - Nodes whose results do not reach a sink (Probe, Save) or another node with an effect are removed. In
 ///   a graph without sinks, the outputs of all nodes without a consumer count as results.
-/// - LayerNormalization, RMSNormalization, Gelu, Swish and scaled dot-product attention (Attention) that
-///   consist of several ops become one op, if no other node reads the tensors in between. Results agree
-///   within the tolerance of the op.
+/// - LayerNormalization, RMSNormalization, Gelu, Swish, scaled dot-product attention (Attention) and linear
+///   layers (Gemm) that consist of several ops become one op, if no other node reads the tensors in between.
+///   Results agree within the tolerance of the op.
 /// - Slices that cut a tensor into parts become one Split.
 /// - Each consumer of a shared Constant of at most 64 elements gets its own copy.
 ///

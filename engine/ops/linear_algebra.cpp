@@ -104,38 +104,43 @@ Cost matMulCost(std::span<const TensorType> inputs, std::span<const TensorType> 
     return streamingCost(inputs, outputs, 2.0 * static_cast<double>(a[a.rank() - 1]));
 }
 
-/// The sizes of A′ (M×K) and B′ (K×N), after the transposes given by the attributes.
+/// The sizes of A′ (M×K) and B′ (K×N), after the transposes given by the attributes. M is the last but one
+/// axis of a stack of matrices.
 struct GemmSizes {
     std::int64_t m, k, k2, n;
 };
 
 GemmSizes gemmSizes(const Shape& a, const Shape& b, const Attributes& attributes) {
+    const int row = a.rank() - 2;
     const bool transA = attributes.flag("transA");
     const bool transB = attributes.flag("transB");
-    return {a[transA ? 1 : 0], a[transA ? 0 : 1], b[transB ? 1 : 0], b[transB ? 0 : 1]};
+    return {a[transA ? row + 1 : row], a[transA ? row : row + 1], b[transB ? 1 : 0], b[transB ? 0 : 1]};
 }
 
 void inferGemm(InferContext& ctx) {
     const TensorType& a = *ctx.input(0);
     const TensorType& b = *ctx.input(1);
+    const auto mayBeStack = [&](int port) { return port == 0 && !ctx.attributes().flag("transA"); };
     for (int i : {0, 1})
-        if (ctx.input(i)->shape.rank() != 2)
+        if (const int rank = ctx.input(i)->shape.rank(); rank != 2 && !(rank > 2 && mayBeStack(i)))
             ctx.fail("shape-mismatch", i,
                      fmt::format("{} must be a matrix, got {}-D tensor", ctx.op().inputAt(i).argument,
                                  ctx.input(i)->shape.rank()));
     const GemmSizes s = gemmSizes(a.shape, b.shape, ctx.attributes());
     if (!meets(s.k, s.k2)) failProduct(ctx, 1, s.m, s.k, s.k2, s.n);
-    Shape result{s.m, s.n};
+    Shape result = a.shape;
+    const int rank = result.rank();
+    result[rank - 2] = s.m;
+    result[rank - 1] = s.n;
     if (const TensorType* c = ctx.input(2)) {
         const Shape& shape = c->shape;
-        if (shape.rank() > 2)
+        if (shape.rank() > rank)
             ctx.fail("shape-mismatch", 2,
-                     fmt::format(
-                         "expand: the number of sizes provided (2) must be greater or equal to the number of "
-                         "dimensions in the tensor ({})",
-                         shape.rank()));
-        for (int axis = 1; axis >= 2 - shape.rank(); --axis) {
-            const std::int64_t size = shape[axis - (2 - shape.rank())];
+                     fmt::format("expand: the number of sizes provided ({}) must be greater or equal to the "
+                                 "number of dimensions in the tensor ({})",
+                                 rank, shape.rank()));
+        for (int axis = rank - 1; axis >= rank - shape.rank(); --axis) {
+            const std::int64_t size = shape[axis - (rank - shape.rank())];
             if (size != 1 && !meets(size, result[axis]))
                 ctx.fail(
                     "shape-mismatch", 2,
@@ -323,6 +328,15 @@ void matMulKernel(const KernelContext& ctx) {
 
 namespace {
 
+/// A dense stack of matrices as one tall matrix.
+TensorView asOneMatrix(const TensorView& stack) {
+    const int rank = stack.shape.rank();
+    std::int64_t rows = 1;
+    for (int axis = 0; axis < rank - 1; ++axis) rows *= stack.shape[axis];
+    const Shape shape{rows, stack.shape[rank - 1]};
+    return {stack.data, stack.dtype, shape, denseStrides(shape)};
+}
+
 template <class T> void gemmOf(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
@@ -335,7 +349,10 @@ template <class T> void gemmOf(const KernelContext& ctx) {
         }
         return view;
     };
-    const MatrixStack<T> a(transposed(ctx.inputs[0], ctx.attributes.flag("transA")), true);
+    const bool isStack = ctx.inputs[0].shape.rank() > 2;
+    const DenseInput stack(isStack ? ctx.inputs[0] : TensorView{});
+    const MatrixStack<T> a(
+        isStack ? asOneMatrix(stack.view()) : transposed(ctx.inputs[0], ctx.attributes.flag("transA")), true);
     const MatrixStack<T> b(transposed(ctx.inputs[1], ctx.attributes.flag("transB")), false);
     const bool addsC = ctx.inputs.size() > 2 && ctx.inputs[2].data && beta != 0;
     T* const target = out.as<T>();
@@ -428,6 +445,15 @@ void matMulGradient(GradientContext& g) {
         g.give(1, reshape(sumTo(apply("MatMul", {swapLast(a), dy}), b.shape()), g.input(1).shape()));
 }
 
+/// A stack of matrices as one tall matrix.
+GraphTensor asOneMatrix(const GraphTensor& stack) {
+    const Shape& shape = stack.shape();
+    if (shape.rank() <= 2) return stack;
+    std::int64_t rows = 1;
+    for (int axis = 0; axis < shape.rank() - 1; ++axis) rows *= shape[axis];
+    return reshape(stack, Shape{rows, shape[shape.rank() - 1]});
+}
+
 void gemmGradient(GradientContext& g) {
     const bool transA = g.attributes().flag("transA");
     const bool transB = g.attributes().flag("transB");
@@ -439,8 +465,11 @@ void gemmGradient(GradientContext& g) {
     };
     if (g.isWanted(0))
         g.give(0, transA ? product(g.input(1), transB, dy, true) : product(dy, false, g.input(1), !transB));
-    if (g.isWanted(1))
-        g.give(1, transB ? product(dy, true, g.input(0), transA) : product(g.input(0), !transA, dy, false));
+    if (g.isWanted(1)) {
+        const GraphTensor a = asOneMatrix(g.input(0));
+        const GraphTensor dy2 = asOneMatrix(dy);
+        g.give(1, transB ? product(dy2, true, a, transA) : product(a, !transA, dy2, false));
+    }
     if (g.isWanted(2)) g.give(2, g.attributes().number("beta") * dy);
 }
 
@@ -465,7 +494,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
     gemm.inputs = {port("A", "mat1", kMatrixTypes, "T"), port("B", "mat2", kMatrixTypes, "T"),
                    optionalPort("C", "bias", kMatrixTypes, "T")};
     gemm.outputs = {port("Y", "", kMatrixTypes, "T")};
-    gemm.attributes = {flagAttribute("transA", false, "Use A transposed"),
+    gemm.attributes = {flagAttribute("transA", false, "Use A transposed; A must have two axes"),
                        flagAttribute("transB", false, "Use B transposed, as PyTorch stores a layer's weight"),
                        numberAttribute("alpha", 1, "Factor of the product"),
                        numberAttribute("beta", 1, "Factor of C; 0: C is not read")};
@@ -479,7 +508,7 @@ void addLinearAlgebra(std::vector<Op>& table) {
 
     describe(table, "MatMul", "A […, m, k] · B […, k, n] → Y […, m, n]; the leading axes broadcast",
              {operand({3, 4}), operand({4, 5})});
-    describe(table, "Gemm", "A′ [m, k] · B′ [k, n] · C broadcasts to [m, n] → Y [m, n]",
+    describe(table, "Gemm", "A′ […, m, k] · B′ [k, n] · C broadcasts to Y → Y […, m, n]",
              {operand({3, 4}), operand({4, 5}), operand({5})});
 }
 

@@ -79,7 +79,8 @@ private:
             return a.rank() >= 2 && shapeOf(step.inputs[1]).rank() == 2 && a[a.rank() - 1] > 0;
         }
         if (step.op->name != "Gemm") return false;
-        if (shapeOf(step.inputs[0])[step.attributes.flag("transA") ? 0 : 1] == 0) return false;
+        const Shape& a = shapeOf(step.inputs[0]);
+        if (a[step.attributes.flag("transA") ? 0 : a.rank() - 1] == 0) return false;
         const double beta = step.attributes.number("beta");
         if (step.inputs.size() < 3 || step.inputs[2] == kNone || beta == 0) return true;
         hasRow = true;

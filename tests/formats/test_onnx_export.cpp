@@ -5,11 +5,13 @@
 #include "formats/onnx/onnx_schemas.h"
 #include "graph/delta.h"
 #include "ops/op_table.h"
+#include "runtime/runs.h"
 #include "support/graphs.h"
 #include "support/kernel_cases.h"
 #include "support/test_main.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -30,6 +32,9 @@ private Q_SLOTS:
     void numbersKeepTheirPrecision();
     void unreadOutputsThatOnnxNeedsAreNamed();
     void attributesAndDtypesRaiseTheOpset();
+    void stacksOfMatricesAreMultipliedByMatMul_data();
+    void stacksOfMatricesAreMultipliedByMatMul();
+    void scaledStacksOfIntegersAreRefused();
     void refusalsNameTheNodeAndTheWayOut();
 };
 
@@ -268,6 +273,69 @@ void TestOnnxExport::attributesAndDtypesRaiseTheOpset() {
     QCOMPARE(opsetFor("IsInf", "f16", {}), std::int64_t{20});
     for (const char* op : {"Sin", "Selu", "Elu", "Softplus"})
         QCOMPARE(opsetFor(op, "bf16", {}), std::int64_t{22});
+}
+
+/// ONNX's Gemm multiplies two matrices.
+void TestOnnxExport::stacksOfMatricesAreMultipliedByMatMul_data() {
+    QTest::addColumn<Attributes>("attributes");
+    QTest::addColumn<bool>("hasBias");
+    QTest::addColumn<QString>("ops");
+    const auto row = [](const char* name, const Attributes& attributes, bool hasBias, const char* ops) {
+        QTest::newRow(name) << attributes << hasBias << QString(ops);
+    };
+    row("a linear layer", {}, true, "MatMul Add");
+    row("without a bias", {}, false, "MatMul");
+    row("a bias that is not read", {{"beta", 0.0}}, true, "MatMul");
+    row("a transposed weight", {{"transB", true}}, true, "Transpose MatMul Add");
+    row("scaled", {{"alpha", 0.5}}, false, "MatMul Mul");
+    row("all scaled", {{"alpha", 0.5}, {"beta", 2.0}}, true, "MatMul Mul Mul Add");
+}
+void TestOnnxExport::stacksOfMatricesAreMultipliedByMatMul() {
+    QFETCH(Attributes, attributes);
+    QFETCH(bool, hasBias);
+    QFETCH(QString, ops);
+    GraphMaker g;
+    const auto random = [&](const char* name, const std::vector<std::int64_t>& shape) {
+        return g.node("RandomNormal", name, "cpu", {{"shape", shape}, {"seed", std::int64_t{5}}});
+    };
+    std::vector<NodeId> inputs{random("x", {2, 3, 4}), random("w", {4, 4})};
+    if (hasBias) inputs.push_back(random("b", {4}));
+    const NodeId layer = g.node("Gemm", "layer", "cpu", attributes, inputs);
+    g.node("Probe", "y", "cpu", {}, {layer});
+    const onnx::ModelProto model = modelOf(g.graph());
+    QStringList written;
+    for (const auto& node : model.graph().node())
+        if (node.op_type() != "Identity") written << QString::fromStdString(node.op_type());
+    written.sort();
+    QStringList wanted = ops.split(QLatin1Char(' '));
+    wanted.sort();
+    QCOMPARE(written, wanted);
+
+    const ImportedModel back = parseOnnx(model.SerializeAsString(), "model.onnx");
+    const DeviceMap map;
+    const auto resultOf = [&](const Graph& graph, const std::shared_ptr<const TensorFiles>& files) {
+        const RunResult result = runToEnd(planOf(graph, map, {}, files), {}, nullptr);
+        return *result.tensor(*graph.sourceOf({graph.findByName("y")->id, 0}));
+    };
+    const Tensor before = resultOf(g.graph(), nullptr);
+    const Tensor after = resultOf(back.graph, makeMemoryFiles(back.tensors));
+    QCOMPARE(after.shape(), before.shape());
+    for (std::int64_t i = 0; i < before.elementCount(); ++i)
+        QVERIFY(std::abs(before.at(i) - after.at(i)) < 1e-5);
+}
+
+void TestOnnxExport::scaledStacksOfIntegersAreRefused() {
+    GraphMaker g;
+    const auto ones = [&](const char* name, const std::vector<std::int64_t>& shape) {
+        return g.node("Ones", name, "cpu", {{"shape", shape}, {"dtype", std::string("i32")}});
+    };
+    const NodeId layer =
+        g.node("Gemm", "layer", "cpu", {{"alpha", 0.5}}, {ones("x", {2, 3, 4}), ones("w", {4, 4})});
+    g.node("Probe", "y", "cpu", {}, {layer});
+    const QString refusal = refusalOf(g.graph());
+    QVERIFY2(refusal.contains("Gemm \"layer\" cannot be exported to ONNX") &&
+                 refusal.contains("alpha and beta"),
+             qPrintable(refusal));
 }
 
 void TestOnnxExport::refusalsNameTheNodeAndTheWayOut() {

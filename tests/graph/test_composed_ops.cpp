@@ -288,6 +288,51 @@ private Q_SLOTS:
         QCOMPARE(difference(m.graph(), after), QString());
     }
 
+    void linearLayersBecomeGemm_data() {
+        QTest::addColumn<Ints>("x");
+        QTest::addColumn<Ints>("weight");
+        QTest::addColumn<Ints>("bias");
+        QTest::addColumn<bool>("isLayer");
+        const auto row = [](const char* name, const Ints& x, const Ints& weight, const Ints& bias,
+                            bool isLayer) { QTest::newRow(name) << x << weight << bias << isLayer; };
+        row("matrix", {3, 8}, {8, 4}, {4}, true);
+        row("batches", {2, 5, 3, 8}, {8, 4}, {1, 4}, true);
+        row("vector", {8}, {8, 4}, {4}, false);
+        row("one number for all columns", {2, 3, 8}, {8, 4}, {1}, false);
+        row("a number for each row", {2, 3, 8}, {8, 4}, {3, 1}, false);
+        row("a bias for each matrix", {2, 3, 8}, {8, 4}, {2, 1, 4}, false);
+        row("a weight for each matrix", {2, 3, 8}, {2, 8, 4}, {4}, false);
+        row("more axes in the bias", {3, 8}, {8, 4}, {1, 1, 4}, false);
+    }
+    void linearLayersBecomeGemm() {
+        QFETCH(Ints, x);
+        QFETCH(Ints, weight);
+        QFETCH(Ints, bias);
+        QFETCH(bool, isLayer);
+        for (const bool biasIsFirst : {false, true}) {
+            Model m(x);
+            const auto random = [&](const Ints& shape) {
+                return m.op("RandomNormal", {}, {{"shape", shape}, {"seed", std::int64_t{3}}});
+            };
+            const NodeId product = m.op("MatMul", {m.x, random(weight)});
+            const NodeId row = random(bias);
+            m.probe(biasIsFirst ? m.op("Add", {row, product}) : m.op("Add", {product, row}));
+            const Graph after = simplified(m.graph());
+            QCOMPARE(count(after, "Gemm"), isLayer ? 1 : 0);
+            QCOMPARE(count(after, "Add"), isLayer ? 0 : 1);
+            QCOMPARE(difference(m.graph(), after), QString());
+        }
+    }
+
+    void aProductThatIsReadTwiceStays() {
+        Model m({2, 3, 8});
+        const NodeId weight = m.op("RandomNormal", {}, {{"shape", Ints{8, 4}}});
+        const NodeId product = m.op("MatMul", {m.x, weight});
+        m.probe(m.op("Add", {product, m.weight(4)}));
+        m.probe(product, "product");
+        QCOMPARE(count(simplified(m.graph()), "Gemm"), 0);
+    }
+
     void itIsSimpleAfterwards() {
         for (const bool isFlat : {false, true}) {
             const Model m = attentionModel({.isFlat = isFlat});

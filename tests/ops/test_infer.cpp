@@ -67,6 +67,7 @@ void TestInfer::shapes_data() {
     row("Gemm", {{"transA", true}, {"transB", true}}, {f32({64, 360}), f32({128, 64}), f32({360, 1})},
         "f32 360×128");
     row("Gemm", {}, {f32({2, 3}), f32({3, 4}), f32({})}, "f32 2×4");
+    row("Gemm", {{"transB", true}}, {f32({5, 1, 2, 3}), f32({4, 3}), f32({5, 1, 1, 4})}, "f32 5×1×2×4");
     row("Softmax", {{"axis", std::int64_t{-1}}}, {f32({})}, "f32 scalar");
     row("ReduceSum", {}, {f32({2, 3})}, "f32 1×1");
     row("ReduceSum", {{"keepdims", false}}, {f32({2, 3})}, "f32 scalar");
@@ -136,6 +137,13 @@ void TestInfer::errors_data() {
     row("Gemm", {{"transA", true}}, {f32({64, 360}), f32({10, 128})},
         "shape-mismatch: mat1 and mat2 shapes cannot be multiplied (360x64 and 10x128)");
     row("Gemm", {}, {f32({64}), f32({64, 128})}, "shape-mismatch: mat1 must be a matrix, got 1-D tensor");
+    row("Gemm", {{"transA", true}}, {f32({2, 64, 360}), f32({64, 128})},
+        "shape-mismatch: mat1 must be a matrix, got 3-D tensor");
+    row("Gemm", {}, {f32({360, 64}), f32({2, 64, 128})},
+        "shape-mismatch: mat2 must be a matrix, got 3-D tensor");
+    row("Gemm", {}, {f32({2, 3, 64}), f32({64, 128}), f32({2, 1, 1, 128})},
+        "shape-mismatch: expand: the number of sizes provided (3) must be greater or equal to the number of "
+        "dimensions in the tensor (4)");
     row("Gemm", {}, {f32({360, 64}), f32({64, 128}), f32({10})},
         "shape-mismatch: The expanded size of the tensor (128) must match the existing size (10) at "
         "non-singleton "
@@ -404,6 +412,7 @@ void TestInfer::unknownDimensions_data() {
     row("Add", {}, {f32({u, 3}), f32({2, 1})}, "f32 2×3");
     row("Add", {}, {f32({u}), f32({1})}, "f32 ?");
     row("Gemm", {}, {f32({u, 64}), f32({64, 10}), f32({10})}, "f32 ?×10");
+    row("Gemm", {}, {f32({u, 7, 64}), f32({64, 10}), f32({10})}, "f32 ?×7×10");
     row("Gemm", {}, {f32({5, u}), f32({64, u}), f32({10})}, "f32 5×?");
     row("MatMul", {}, {f32({u, 2, 3}), f32({3, 4})}, "f32 ?×2×4");
     row("MatMul", {}, {f32({2, u}), f32({3, 4})}, "f32 2×4");

@@ -77,6 +77,7 @@ private Q_SLOTS:
     void matMulLarge();
     void matMulOfNothing();
     void gemm();
+    void gemmOfStacks();
     void gemmIntegers();
     void integersWrap();
     void nanAndBeta();
@@ -190,6 +191,29 @@ void TestLinearAlgebra::gemm() {
         }
 }
 
+/// The products of all matrices of a stack, and a C that broadcasts to all of them.
+void TestLinearAlgebra::gemmOfStacks() {
+    Dice dice(29);
+    const Shape shapesOfC[] = {{}, {6}, {4, 1}, {4, 6}, {3, 1, 1}, {2, 1, 4, 1}, {2, 3, 4, 6}};
+    for (DType dtype : kTypes)
+        for (const std::int64_t k : {5, 0})
+            for (const Shape& ofC : shapesOfC)
+                for (Layout layout : kLayouts) {
+                    const Tensor a = inLayout(dice.tensor(dtype, {2, 3, 4, k}, -3, 3), layout);
+                    const Tensor b = inLayout(dice.tensor(dtype, {k, 6}, -3, 3), dice.layout());
+                    const Tensor c = inLayout(dice.tensor(dtype, ofC, -3, 3), dice.layout());
+                    const Tensor sum = runOp("Add", {}, {runOp("MatMul", {}, {a, b})[0], c})[0];
+                    const QString wrong =
+                        difference(runOp("Gemm", {}, {a, b, c})[0], {2, 3, 4, 6}, valuesOf(sum),
+                                   isFloating(dtype) ? findOp("Gemm")->tolerance : Tolerance{});
+                    QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
+                }
+    const Tensor a = tensorOf(DType::f32, {2, 1, 2}, {1, 2, 3, 4});
+    const Tensor b = tensorOf(DType::f32, {1, 2}, {5, 6});
+    QCOMPARE(valuesOf(runOp("Gemm", {{"transB", true}, {"alpha", 0.5}}, {a, b})[0]),
+             (std::vector<double>{8.5, 19.5}));
+}
+
 void TestLinearAlgebra::gemmIntegers() {
     for (DType dtype : {DType::i32, DType::i64}) {
         const Tensor a = tensorOf(dtype, {2, 2}, {1, 2, 3, 4});
@@ -240,6 +264,7 @@ void TestLinearAlgebra::constantMatricesArePackedOnce() {
                           {"MatMul", {4, 5}, {5, 6}, {}, false, false},
                           {"Gemm", {64, 80}, {96, 80}, {96}, true, true},
                           {"Gemm", {64, 80}, {80, 96}, {1, 96}, false, true},
+                          {"Gemm", {2, 3, 33, 81}, {81, 97}, {97}, false, true},
                           {"Gemm", {96, 80}, {80, 96}, {96, 1}, false, false},
                           {"Gemm", {64, 80}, {80, 96}, {64, 96}, false, false},
                           {"Gemm", {64, 80}, {80, 96}, {1}, false, false}};

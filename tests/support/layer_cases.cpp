@@ -116,13 +116,16 @@ Case gemm(Dice& dice, const Op&, DType dtype) {
     const std::int64_t n = dice.integer(1, 4);
     const bool a = dice.one(2);
     const bool b = dice.one(2);
-    Case out{
-        {{"transA", a}, {"transB", b}},
-        {wide(dice, dtype, a ? Shape{k, m} : Shape{m, k}), wide(dice, dtype, b ? Shape{n, k} : Shape{k, n})}};
-    if (dice.one(2)) out.attributes.set("alpha", 0.5);
+    const bool isStack = !a && dice.one(3);
+    const std::int64_t matrices = dice.integer(1, 3);
+    const Shape first = isStack ? Shape{matrices, m, k} : a ? Shape{k, m} : Shape{m, k};
+    Case out{{{"transA", a}, {"transB", b}},
+             {wide(dice, dtype, first), wide(dice, dtype, b ? Shape{n, k} : Shape{k, n})}};
+    const bool mayScale = !isStack || isFloating(dtype); // ONNX has no stack of integers that is scaled
+    if (mayScale && dice.one(2)) out.attributes.set("alpha", 0.5);
     if (dice.one(3)) return out;
-    out.inputs.push_back(wide(dice, dtype, narrowed(dice, Shape{m, n})));
-    if (dice.one(2)) out.attributes.set("beta", 2.0);
+    out.inputs.push_back(wide(dice, dtype, narrowed(dice, isStack ? Shape{matrices, m, n} : Shape{m, n})));
+    if (mayScale && dice.one(2)) out.attributes.set("beta", 2.0);
     return out;
 }
 

@@ -130,6 +130,8 @@ inline const GradientCase kGradientCases[] = {
     {"Gemm", {{"transA", true}, {"alpha", 0.5}}, {{{4, 3}}, {{4, 2}}, {{3, 1}}}},
     {"Gemm", {{"transB", true}}, {{{3, 4}}, {{2, 4}}, {{}}}},
     {"Gemm", {{"transA", true}, {"transB", true}}, {{{4, 3}}, {{2, 4}}}},
+    {"Gemm", {{"alpha", 0.5}, {"beta", 2.0}}, {{{2, 3, 4}}, {{4, 2}}, {{2}}}},
+    {"Gemm", {{"transB", true}}, {{{2, 1, 3, 4}}, {{2, 4}}, {{3, 1}}}},
     {"Reshape", {{"shape", Ints{2, -1}}}, {{k34}}},
     {"Transpose", {{"perm", Ints{2, 0, 1}}}, {{{2, 3, 4}}}},
     {"Transpose", {}, {{{2, 3, 4}}}},

@@ -4,6 +4,7 @@
 #include "formats/onnx/onnx_exporter.h"
 #include "formats/onnx/onnx_node_form.h"
 #include "formats/onnx/onnx_schemas.h"
+#include "formats/onnx/onnx_stacked_products.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/project.h"
 #include "ops/op_table.h"
@@ -66,7 +67,8 @@ DeviceMap Export::devicesOf(const Graph& graph) {
 }
 
 Graph Export::graphToExport(const Graph& graph, const TensorFiles* files) {
-    return exportable(graph, analyze(graph, devicesOf(graph), Policy::implicit, files), "ONNX");
+    const Analysis analysis = analyze(graph, devicesOf(graph), Policy::implicit, files);
+    return withStackedProducts(exportable(graph, analysis, "ONNX"), analysis);
 }
 
 std::string Export::run() {

@@ -27,13 +27,8 @@ void linear(Mapping& m) {
     const auto bias = optionalTyped(m, "bias");
     const Shape& in = x.type.shape;
     if (weight.type.shape.rank() != 2) return m.give(product(m, x, weight));
-    // One product of matrices, whatever the number of dimensions before the features.
-    const std::int64_t features = in[in.rank() - 1];
-    const std::int64_t rows = features == 0
-                                  ? m.shape().elementCount() / std::max<std::int64_t>(1, weight.type.shape[0])
-                                  : in.elementCount() / features;
-    const Value flat = m.reshape(x, Shape{rows, features});
-    m.give(m.reshape(m.make("Gemm", {flat, weight, bias}, {{"transB", true}}), m.shape()));
+    const Value rows = in.rank() > 1 ? x : m.reshape(x, Shape{1, in[0]});
+    m.give(m.reshape(m.make("Gemm", {rows, weight, bias}, {{"transB", true}}), m.shape()));
 }
 
 void addmm(Mapping& m) {

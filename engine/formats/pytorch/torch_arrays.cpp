@@ -16,7 +16,22 @@ std::string inItsType(const Call& call, std::string expression) {
                : fmt::format("({}).type({})", expression, torchDType(call.out().dtype));
 }
 
+/// A Gemm of a stack of matrices, for which PyTorch has no mm and no addmm.
+std::string stackedProduct(const Call& call) {
+    const std::string b = call.in(1) + (call.flag("transB") ? "" : ".t()"); // as F.linear takes it
+    const bool addsC = call.has(2) && call.number("beta") != 0;
+    const double alpha = call.number("alpha");
+    const double beta = call.number("beta");
+    if (alpha == 1 && (!addsC || (beta == 1 && call.rank(2) == 1)))
+        return fmt::format("F.linear({}, {}{})", call.in(0), b, addsC ? ", " + call.in(2) : "");
+    const char* const type = isFloating(call.out().dtype) ? "" : ".double()";
+    std::string sum = fmt::format("{} * F.linear({}, {}){}", literal(alpha), call.in(0), b, type);
+    if (addsC) sum += fmt::format(" + {} * {}{}", literal(beta), call.in(2), type);
+    return inItsType(call, sum);
+}
+
 std::string product(const Call& call) {
+    if (call.rank(0) > 2) return stackedProduct(call);
     if (call.flag("transA") || call.number("alpha") != 1 || !call.has(2) || call.number("beta") != 1 ||
         !call.flag("transB") || call.rank(2) != 1) {
         const std::string a = call.in(0) + (call.flag("transA") ? ".t()" : "");

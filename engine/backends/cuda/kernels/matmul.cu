@@ -46,7 +46,12 @@ void gemmOfIntegers(const KernelCall& call, const MatrixStack& a, const MatrixSt
 void gemmKernel(const KernelCall& call) {
     const TensorView& out = call.outputs[0];
     if (out.elementCount() == 0) return;
-    const MatrixStack a(call.queue, transposedIf(call.inputs[0], call.attributes.flag("transA")), true);
+    const bool isStack = call.inputs[0].shape.rank() > 2;
+    const DenseView stack(call.queue, isStack ? call.inputs[0] : TensorView{});
+    const MatrixStack a(call.queue,
+                        isStack ? asOneMatrix(stack.view())
+                                : transposedIf(call.inputs[0], call.attributes.flag("transA")),
+                        true);
     const MatrixStack b(call.queue, transposedIf(call.inputs[1], call.attributes.flag("transB")), false);
     const double beta = call.attributes.number("beta");
     const TensorView c = call.input(2);

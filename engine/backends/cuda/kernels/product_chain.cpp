@@ -11,13 +11,6 @@
 namespace twb::cuda {
 namespace {
 
-/// A stack of matrices as one tall matrix.
-TensorView tall(const TensorView& stack) {
-    const std::int64_t columns = stack.shape[stack.shape.rank() - 1];
-    const Shape shape{stack.shape.elementCount() / columns, columns};
-    return {stack.data, stack.dtype, shape, denseStrides(shape)};
-}
-
 /// The operand of an Add that comes from outside the chain.
 const TensorView& addedBy(const OpChain::Member& add, const OpChain& chain,
                           std::span<const TensorView> inputs) {
@@ -66,7 +59,7 @@ void runProductChain(const OpChain& chain, const KernelCall& call) {
     Queue& queue = call.queue;
     const Operands operands(chain, call.inputs);
     const DenseView dense(queue, operands.a.shape.rank() > 2 ? operands.a : TensorView{});
-    const MatrixStack a(queue, dense ? tall(dense.view()) : operands.a, true);
+    const MatrixStack a(queue, dense ? asOneMatrix(dense.view()) : operands.a, true);
     const MatrixStack b(queue, operands.b, false);
     const DenseView row(queue, operands.row);
     const OpChain::Member& last = chain.members.back();
