@@ -73,10 +73,10 @@ Theme makeLight() {
     t.text = QColor(0x1A1E26);
     t.secondaryText = QColor(0x566072);
     t.disabledText = QColor(0x98A1AF);
-    t.accent = QColor(0x2F6FDE);
+    t.accent = QColor(0x2962C3);
     t.onAccent = QColor(0xFFFFFF);
-    t.error = QColor(0xD13438);
-    t.warning = QColor(0xA86400);
+    t.error = QColor(0xC93236);
+    t.warning = QColor(0x9C5D00);
     t.good = QColor(0x1E8E5A);
     t.floatWire = QColor(0x3B78E7);
     t.integerWire = QColor(0xB87A14);
@@ -185,7 +185,7 @@ QColor Theme::frame(FrameColor color) const {
     case FrameColor::blue:
         return accent;
     case FrameColor::teal:
-        return isDark ? QColor(0x35bfa8) : QColor(0x0e8573);
+        return isDark ? QColor(0x35bfa8) : QColor(0x0d7a6a);
     case FrameColor::green:
         return isDark ? QColor(0x7cc651) : QColor(0x357a19);
     case FrameColor::yellow:
@@ -204,7 +204,7 @@ QColor Theme::frame(FrameColor color) const {
 
 QColor Theme::series(std::size_t index) const {
     static constexpr QRgb darkSeries[] = {0xE9B452, 0x68D7A1, 0xDD84AF};
-    static constexpr QRgb lightSeries[] = {0xB77610, 0x1F744F, 0xC93F76};
+    static constexpr QRgb lightSeries[] = {0xB77610, 0x175C3E, 0xC93F76};
     const auto& others = isDark ? darkSeries : lightSeries;
     if (index == 0) return accent;
     if (index <= std::size(others)) return QColor(others[index - 1]);

@@ -22,8 +22,8 @@ using Json = nlohmann::json;
 
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--window:#F3F4F7;--panel:#FFFFFF;--border:#D7DCE4;--text:#1A1E26;--quiet:#566072;
---head:#EEF0F4;--cpu:#5A7396;--gpu0:#3F8F1E;--gpu1:#0E8573;--gpu2:#2F6FDE;--cpulane:#F4F7FB;--gpulane:#F3F9F0;
---wire:#3B78E7;--error:#D13438;--warning:#A86400;--good:#1E8E5A;--on:#FFFFFF}
+--head:#EEF0F4;--cpu:#5A7396;--gpu0:#357A19;--gpu1:#0D7A6A;--gpu2:#2962C3;--cpulane:#F4F7FB;--gpulane:#F3F9F0;
+--wire:#3B78E7;--error:#C93236;--warning:#9C5D00;--good:#1E8E5A;--on:#FFFFFF}
 @media (prefers-color-scheme:dark){:root{--window:#16181D;--panel:#1C1F26;--border:#2C323D;--text:#E8EBF1;--quiet:#9BA5B5;
 --head:#20242D;--cpu:#8FA3BF;--gpu0:#7CC651;--gpu1:#35BFA8;--gpu2:#6EA8FE;--cpulane:#171B22;--gpulane:#151C18;
 --wire:#8AB4F8;--error:#FF7070;--warning:#F2B84B;--good:#4CC38A;--on:#121419}}
