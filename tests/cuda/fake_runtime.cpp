@@ -1,200 +1,14 @@
-#include "cuda/fake_runtime.h"
+#include "cuda/fake_gpu.h"
 
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstdint>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <random>
-#include <set>
-#include <thread>
-#include <utility>
-#include <vector>
 
-using twb::test::fake::Loss;
-using twb::test::fake::Machine;
-
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-struct Allocation {
-    std::size_t bytes = 0;
-    int gpu = -1; ///< -1: page-locked host memory
-};
-
-/// One lock for everything: the fake models order, not speed.
-struct World {
-    std::mutex mutex;
-    std::condition_variable changed;
-    Machine machine;
-    std::map<std::uintptr_t, Allocation> allocations;
-    std::map<int, std::size_t> used;
-    std::map<int, std::size_t> kept; ///< freed, but still held by the pool
-    std::set<int> lost;              ///< GPUs
-    Loss loss;
-    int calls = 0;    ///< of GPU 0, since lose()
-    int commands = 0; ///< of GPU 0, since lose()
-    int pageableCopies = 0;
-    int captures = 0;
-    int graphLaunches = 0;
-};
+namespace twb::test::fake {
 
 World& world() {
     static World* const one = new World; // streams of a plugin run until the program ends
     return *one;
 }
-
-thread_local int currentGpu = 0;
-std::atomic<unsigned> contexts{0}; ///< a bit for each GPU
-
-/// As in CUDA, every call creates the context of the current GPU.
-void makeContext() { contexts |= 1U << static_cast<unsigned>(currentGpu); }
-thread_local cudaError_t lastError = cudaSuccess;
-
-cudaError_t say(cudaError_t status) {
-    if (status != cudaSuccess) lastError = status;
-    return status;
-}
-
-/// The state of a GPU. The lock must be held.
-bool isLost(int gpu) { return world().lost.contains(gpu); }
-cudaError_t stateOf(int gpu) { return isLost(gpu) ? world().loss.error : cudaSuccess; }
-
-/// Loses GPU 0 if this is the moment of its loss. The lock must be held.
-void count(int gpu, Loss::At at) {
-    if (gpu != 0) return;
-    int& counted = at == Loss::At::call ? world().calls : world().commands;
-    if (++counted == world().loss.number && world().loss.at == at) {
-        world().lost.insert(gpu);
-        world().changed.notify_all();
-    }
-}
-
-/// Every call that does not poll begins with this.
-cudaError_t call(int gpu = currentGpu) {
-    const std::scoped_lock lock(world().mutex);
-    count(gpu, Loss::At::call);
-    return say(stateOf(gpu));
-}
-
-const Allocation* find(const void* memory) {
-    const auto address = reinterpret_cast<std::uintptr_t>(memory);
-    auto at = world().allocations.upper_bound(address);
-    if (at == world().allocations.begin()) return nullptr;
-    --at;
-    return address < at->first + std::max<std::size_t>(at->second.bytes, 1) ? &at->second : nullptr;
-}
-
-} // namespace
-
-/// The work recorded by a capture, which each launch repeats.
-struct CUgraph_st {
-    ~CUgraph_st() {
-        const std::scoped_lock lock(world().mutex);
-        for (void* block : memory) {
-            world().allocations.erase(reinterpret_cast<std::uintptr_t>(block));
-            std::free(block);
-        }
-    }
-    std::vector<std::function<void()>> commands;
-    std::vector<void*> memory;
-};
-
-struct CUgraphExec_st {
-    std::unique_ptr<CUgraph_st> graph;
-};
-
-struct CUevent_st {
-    int gpu = currentGpu;
-    std::uint64_t submitted = 0;
-    std::uint64_t completed = 0;
-    Clock::time_point time;
-};
-
-struct CUmemPoolHandle_st {
-    int gpu = 0;
-};
-
-struct CUstream_st {
-    CUstream_st() : gpu(currentGpu), thread([this] { work(); }) {}
-    ~CUstream_st() {
-        push(nullptr);
-        thread.join();
-    }
-    void push(std::function<void()> command) {
-        const std::scoped_lock lock(world().mutex);
-        if (captured) return captured->commands.push_back(std::move(command));
-        commands.push_back(std::move(command));
-        ++submitted;
-        world().changed.notify_all();
-    }
-    void work() {
-        std::mt19937 random(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(this) >> 4));
-        for (;;) {
-            std::function<void()> command;
-            int delay = 0;
-            bool isDropped = false;
-            {
-                std::unique_lock lock(world().mutex);
-                world().changed.wait(lock, [this] { return !commands.empty(); });
-                command = std::move(commands.front());
-                commands.pop_front();
-                if (world().machine.mostDelayUs > 0)
-                    delay = static_cast<int>(random() % static_cast<unsigned>(world().machine.mostDelayUs));
-            }
-            if (!command) return;
-            if (delay > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay));
-            {
-                const std::scoped_lock lock(world().mutex);
-                count(gpu, Loss::At::command);
-                isDropped = isLost(gpu);
-            }
-            try {
-                if (!isDropped) command();
-            } catch (...) {
-                const std::scoped_lock lock(world().mutex);
-                world().lost.insert(gpu);
-            }
-            const std::scoped_lock lock(world().mutex);
-            ++completed;
-            world().changed.notify_all();
-        }
-    }
-    const int gpu;
-    std::deque<std::function<void()>> commands;
-    std::uint64_t submitted = 0;
-    std::uint64_t completed = 0;
-    std::unique_ptr<CUgraph_st> captured; ///< null: no capture; work runs immediately
-    bool isCaptureLost = false;
-    std::thread thread;
-};
-
-namespace {
-
-thread_local CUstream_st* capturing = nullptr; ///< by this thread
-thread_local cudaStreamCaptureMode captureMode = cudaStreamCaptureModeThreadLocal;
-
-/// Calls that are not allowed while `stream` captures.
-bool losesCapture(CUstream_st* stream) {
-    if (stream->captured) stream->isCaptureLost = true;
-    return stream->captured != nullptr;
-}
-
-/// Calls that the capturing thread must not make on any stream.
-bool losesCapture() {
-    if (!capturing || captureMode == cudaStreamCaptureModeRelaxed) return false;
-    return losesCapture(capturing);
-}
-
-} // namespace
-
-namespace twb::test::fake {
 
 void start(const Machine& machine) {
     const std::scoped_lock lock(world().mutex);
@@ -259,6 +73,8 @@ std::size_t liveAllocations() {
 }
 
 } // namespace twb::test::fake
+
+using namespace twb::test::fake;
 
 extern "C" {
 
@@ -534,82 +350,5 @@ cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t 
     stream->push([=] { std::memset(target, value, bytes); });
     return cudaSuccess;
 }
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-    std::swap(*mode, captureMode);
-    return cudaSuccess;
-}
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
-    const std::scoped_lock lock(world().mutex);
-    if (mode != cudaStreamCaptureModeThreadLocal) return say(cudaErrorInvalidValue);
-    stream->captured = std::make_unique<CUgraph_st>();
-    stream->isCaptureLost = world().machine.graphs == Machine::Graphs::failToCapture;
-    capturing = stream;
-    return cudaSuccess;
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-    const cudaError_t state = call(stream->gpu);
-    std::unique_ptr<CUgraph_st> captured;
-    {
-        const std::scoped_lock lock(world().mutex);
-        captured = std::move(stream->captured);
-        capturing = nullptr;
-        if (!stream->isCaptureLost) ++world().captures;
-    }
-    *graph = nullptr;
-    if (state != cudaSuccess) return state;
-    if (stream->isCaptureLost) return say(cudaErrorStreamCaptureInvalidated);
-    *graph = captured.release();
-    return cudaSuccess;
-}
-#if CUDART_VERSION >= 13000
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                     unsigned long long*, cudaGraph_t* graph, const cudaGraphNode_t**,
-                                     const cudaGraphEdgeData**, std::size_t*) {
-#else
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                        unsigned long long*, cudaGraph_t* graph, const cudaGraphNode_t**,
-                                        std::size_t*) {
-#endif
-    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
-    *status = stream->isCaptureLost ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
-    *graph = stream->isCaptureLost ? nullptr : stream->captured.get();
-    return cudaSuccess;
-}
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, std::size_t* count) {
-    if (!graph) return say(cudaErrorInvalidValue);
-    *count = graph->commands.size();
-    return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    delete graph;
-    return cudaSuccess;
-}
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-    if (const cudaError_t state = call(); state != cudaSuccess) return state;
-    if (world().machine.graphs == Machine::Graphs::failToBeMade) return say(cudaErrorMemoryAllocation);
-    auto made = std::make_unique<CUgraphExec_st>();
-    made->graph = std::make_unique<CUgraph_st>();
-    made->graph->commands.swap(graph->commands);
-    made->graph->memory.swap(graph->memory);
-    *exec = made.release();
-    return cudaSuccess;
-}
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-    delete exec;
-    return cudaSuccess;
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-    if (const cudaError_t state = call(stream->gpu); state != cudaSuccess) return state;
-    {
-        const std::scoped_lock lock(world().mutex);
-        if (world().machine.graphs == Machine::Graphs::failToLaunch) return say(cudaErrorMemoryAllocation);
-        ++world().graphLaunches;
-    }
-    for (const auto& command : exec->graph->commands) stream->push(command);
-    return cudaSuccess;
-}
-cudaError_t cudaDeviceGraphMemTrim(int) { return cudaSuccess; }
 
 } // extern "C"
