@@ -42,13 +42,17 @@ def _is_library(file: str) -> bool:
     return "site-packages" + os.sep in file or "dist-packages" + os.sep in file or os.path.realpath(file).startswith(_STANDARD)
 
 
+# File, code, instruction and caller: code that is equal in two files compares equal.
+_Key = Tuple[str, CodeType, int, int]
+
+
 class Locations:
     """Numbers the stacks it is asked about, from 1. `announce` receives each new location once, under the lock."""
 
     def __init__(self, announce: Callable[[int, Location], None]) -> None:
         self._announce = announce
-        self._ids: Dict[Tuple[CodeType, int, int], int] = {}
-        self._left_out: Dict[CodeType, bool] = {}
+        self._ids: Dict[_Key, int] = {}
+        self._left_out: Dict[str, bool] = {}  # by file
         self.all: List[Location] = []
 
     def here(self) -> int:
@@ -58,24 +62,23 @@ class Locations:
         stack: List[Tuple[CodeType, int, FrameType]] = []
         while frame is not None:
             code = frame.f_code
-            skip = left_out.get(code)
+            skip = left_out.get(code.co_filename)
             if skip is None:
-                skip = left_out[code] = _is_left_out(code.co_filename)
+                skip = left_out[code.co_filename] = _is_left_out(code.co_filename)
             if not skip:
                 stack.append((code, frame.f_lasti, frame))
             frame = frame.f_back
         caller = 0
         for code, instruction, at in reversed(stack[:_MAX_FRAMES]):
-            key = (code, instruction, caller)
+            key = (code.co_filename, code, instruction, caller)
             number = self._ids.get(key)
             if number is None:
                 number = self._add(key, at.f_lineno)
             caller = number
         return caller
 
-    def _add(self, key: Tuple[CodeType, int, int], line: int) -> int:
-        code, _, caller = key
-        file = code.co_filename
+    def _add(self, key: _Key, line: int) -> int:
+        file, code, _, caller = key
         if not file.startswith("<"):
             file = os.path.abspath(file)
         with LOCK:

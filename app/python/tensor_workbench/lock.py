@@ -2,13 +2,49 @@
 
 There is one lock for the process, so threads cannot take two in different orders. A number is given, its line is written
 and the table that others read without the lock is changed last, all in one section: a line that names a number comes
-after the line that introduces it. Nothing that waits for another thread runs under the lock.
+after the line that introduces it. Nothing that waits for another thread runs under the lock, and no code of the program:
+Python collects no garbage meanwhile, because the program's finalizers would run in the middle of a section.
 """
 
+import gc
 import os
 import threading
+from typing import Any
 
-LOCK = threading.RLock()
+
+class Lock:
+    """Reentrant. Garbage is not collected while a thread holds it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0         # of the thread that holds it
+        self._collects = False  # whether the program collects garbage
+
+    def acquire(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            self._collects = gc.isenabled()
+            gc.disable()
+
+    def release(self) -> None:
+        self._depth -= 1
+        if not self._depth and self._collects:
+            gc.enable()
+        self._lock.release()
+
+    def is_owned(self) -> bool:
+        """Whether the calling thread holds it."""
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: Any) -> None:
+        self.release()
+
+
+LOCK = Lock()
 
 if hasattr(os, "register_at_fork"):
     # A forked child finds the tables whole and the lock free.

@@ -5,6 +5,7 @@ the first, the meeting ends after a while, so these tests cannot fail on a slow 
 """
 
 import concurrent.futures
+import gc
 import json
 import sys
 import threading
@@ -17,6 +18,7 @@ from tensor_workbench import claims, patches
 from tensor_workbench.capture_file import CaptureFile
 from tensor_workbench.claims import Claims
 from tensor_workbench.locations import Locations
+from tensor_workbench.lock import LOCK
 from tensor_workbench.recorder import Recorder
 from tensor_workbench.watch_socket import WatchSocket
 
@@ -141,6 +143,68 @@ def test_a_stack_has_one_number():
     assert first == second
     assert [number for number, _ in announced] == list(range(1, len(announced) + 1)) == list(range(1, len(locations.all) + 1))
     assert len({location for _, location in announced}) == len(announced)
+
+
+def test_equal_code_of_two_files_has_two_locations(tmp_path):
+    locations = Locations(lambda number, location: None)
+    source = "def here(locations):\n    return locations.here()\n"
+    numbers = []
+    for name in ("a.py", "b.py"):
+        space = {}
+        exec(compile(source, str(tmp_path / name), "exec"), space)
+        numbers.append(space["here"](locations))
+    assert [locations.users_line(number).file for number in numbers] == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
+
+
+def test_finalizers_run_outside_of_the_lock(path, monkeypatch):
+    """Python may collect garbage wherever an object is made. A finalizer may use tensors, and wait for other threads."""
+    owned = []
+
+    class Garbage:
+        def __init__(self):
+            self.me = self
+
+        def __del__(self):
+            owned.append(LOCK.is_owned())
+            torch.ones(1) + 1
+
+    place = Recorder._place
+
+    def littering(recorder, record, location):
+        assert LOCK.is_owned() or record["kind"] != "op"
+        Garbage()
+        [[] for _ in range(100)]  # more objects than the threshold
+        place(recorder, record, location)
+
+    monkeypatch.setattr(Recorder, "_place", littering)
+    before = gc.get_threshold()
+    gc.set_threshold(10)
+    try:
+        with tensor_workbench.capture(path):
+            for _ in range(5):
+                torch.ones(2) * 2
+            assert gc.isenabled()
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert len(owned) >= 5 and not any(owned)
+    numbers = [record["id"] for record in whole(path) if record.get("kind") == "op"]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_program_that_collects_no_garbage_stays_so():
+    gc.disable()
+    try:
+        with LOCK, LOCK:
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    with LOCK:
+        with LOCK:
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 def test_a_location_is_written_before_the_ops_there(path, monkeypatch):
