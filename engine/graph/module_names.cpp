@@ -131,8 +131,8 @@ std::vector<std::string> namePath(std::string_view name) {
 std::string shortNameOf(const Graph& graph, const Node& node) {
     const Path path = namePath(node.name);
     std::size_t at = path.size() - 1;
-    if (at == 0 || node.name.find('/') == std::string::npos)
-        return node.name; // a dot alone has no fixed meaning
+    if (node.name.find('/') == std::string::npos) return node.name; // a dot alone has no fixed meaning
+    if (at == 0) return path[0];
     const Frame* frame = graph.find(node.frame);
     const bool isFramed = frame && frame->title == telling(path, at - 1);
     if (repeatsOp(path[at], node.op) && !isFramed) --at;

@@ -14,6 +14,7 @@ std::vector<std::string> namePath(std::string_view name);
 
 /// The name of a node within its module: the last part of a name with slashes, or the part before it if the
 /// last part only repeats the op ("conv1"). A number is written with the part before it ("downsample.0").
+/// "/Flatten" gives Flatten.
 std::string shortNameOf(const Graph& graph, const Node& node);
 
 /// Creates nested frames for the modules in the nodes' names, each around at least two cards. A node without

@@ -56,7 +56,7 @@ private Q_SLOTS:
         const NodeId relu = add(builder, lane, "Relu", "Relu_3"); // its name has no module
         const NodeId conv2 = add(builder, lane, "Gemm", "/layer1/layer1.0/conv2/Gemm");
         const NodeId next = add(builder, lane, "Relu", "/layer1/layer1.1/relu/Relu");
-        const NodeId out = add(builder, lane, "Probe", "y");
+        const NodeId out = add(builder, lane, "Probe", "/y");
         builder.connect({{x, 0}, {conv1, 0}});
         builder.connect({{weight, 0}, {conv1, 1}});
         builder.connect({{conv1, 0}, {relu, 0}});
@@ -81,6 +81,7 @@ private Q_SLOTS:
         QCOMPARE(shortNameOf(graph, *graph.find(next)), "relu");
         QCOMPARE(shortNameOf(graph, *graph.find(relu)), "Relu_3");
         QCOMPARE(shortNameOf(graph, *graph.find(x)), "x");
+        QCOMPARE(shortNameOf(graph, *graph.find(out)), "y");
     }
 };
 

@@ -52,7 +52,9 @@ private Q_SLOTS:
             if (shape.kind != NodeShape::Kind::card) continue;
             const NodeCard* card = scene.texts().find(slot);
             QVERIFY(card);
-            QCOMPARE(card->title.text(), QString::fromStdString(shortNameOf(graph, *graph.find(shape.id))));
+            const QString name = QString::fromStdString(shortNameOf(graph, *graph.find(shape.id)));
+            QCOMPARE(card->title.text(), name);
+            QCOMPARE(card->shortTitle.text(), name);
         }
     }
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kTextSides = 28; ///< left and right of a card's text
 constexpr double kChipRoom = 34;  ///< right of the chip
+/// A long short title is written smaller, down to this, before it is elided.
+constexpr double kLeastShortTitleScale = 1.2;
 
 /// Lays out words, elided if they are too wide; returns their width.
 double layOut(QStaticText& text, const QString& words, TextRole role) {
@@ -96,7 +98,8 @@ void setTime(NodeCard& card, const NodeRun& run, const QString& remark) {
 /// The title, the line below it and the chip, beside the time and its remark.
 void setWords(NodeCard& card, double room, const QString& name, const QString& caption, const QString& type) {
     setText(card.title, elided(name, TextRole::nodeTitle, beside(card.timeWidth, room)), TextRole::nodeTitle);
-    setText(card.shortTitle, elided(name, TextRole::nodeTitle, room / kShortTitleScale), TextRole::nodeTitle);
+    setText(card.shortTitle, elided(name, TextRole::nodeTitle, room / kLeastShortTitleScale),
+            TextRole::nodeTitle);
     setText(card.subtitle, elided(caption, TextRole::body, beside(card.remarkWidth, room)), TextRole::body);
     card.chipWidth =
         layOut(card.chip, elided(type, TextRole::smallFigure, room - kChipRoom), TextRole::smallFigure);

@@ -319,7 +319,10 @@ void paintCard(const Pass& pass, std::uint32_t slot, const NodeShape& shape) {
         painter.setPen(theme.text);
         painter.setFont(font(TextRole::nodeTitle));
         painter.translate(r.left() + kTextLeft, body.center().y());
-        painter.scale(kShortTitleScale, kShortTitleScale);
+        const double room = r.width() - kTextLeft - kTextRight;
+        const double scale =
+            std::min(kShortTitleScale, room / std::max(1.0, card->shortTitle.size().width()));
+        painter.scale(scale, scale);
         painter.drawStaticText(QPointF(0, -card->shortTitle.size().height() / 2), card->shortTitle);
         painter.restore();
     }
