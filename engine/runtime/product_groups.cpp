@@ -36,6 +36,7 @@ public:
 
 private:
     std::optional<StepGroup> from(const Step& step) const {
+        if (const Step* const dequantize = dequantizing(step)) return fromBytes(step, *dequantize);
         bool hasRow = false;
         if (!mayShareLaunch(m_plan, step) || !isProduct(step, hasRow)) return std::nullopt;
         // On the cpu, an epilogue can be fused into convolutions and normalisations, and into products with
@@ -55,6 +56,55 @@ private:
         if (const Step* const activation = next(*last); activation && isUnary(*activation))
             group.steps.push_back(activation->index);
         if (group.steps.size() < 2) return std::nullopt;
+        collectInputs(group);
+        return group;
+    }
+
+    /// A product of bytes, its conversion to f32, and then any of: a row, a tensor of the result's shape and
+    /// an activation.
+    StepGroup fromBytes(const Step& product, const Step& dequantize) const {
+        constexpr std::size_t kMostSteps = 5;
+        StepGroup group{OpChain::Kind::product, {product.index, dequantize.index}, {}};
+        const Step* last = &dequantize;
+        while (group.steps.size() < kMostSteps) {
+            const Step* const after = next(*last);
+            if (!after || !(isUnary(*after) || mayAddToBytes(*after, *last))) break;
+            group.steps.push_back(after->index);
+            last = after;
+        }
+        collectInputs(group);
+        return group;
+    }
+
+    /// The step that makes a product of bytes with a constant matrix f32, with one scale or one per column;
+    /// null if the two cannot share a launch.
+    const Step* dequantizing(const Step& product) const {
+        if (!m_onCpu || !product.op || product.op->name != "MatMulInteger" ||
+            !isPlainLaunch(m_plan, product) || !m_plan.streams[product.stream].device.isCpu() ||
+            !m_isConstant[product.inputs[1]] || shapeOf(product.inputs[1]).rank() != 2 ||
+            shapeOf(product.inputs[0]).rank() < 2 ||
+            (product.inputs.size() > 3 && product.inputs[3] != kNone))
+            return nullptr;
+        const std::uint32_t v = product.outputs[0];
+        if (m_readers[v] == kNone || !isOnlyPassedOn(m_plan.values[v])) return nullptr;
+        const Step& step = m_plan.steps[m_readers[v]];
+        if (!step.op || step.op->name != "DequantizeLinear" || m_isTaken[step.index] ||
+            step.stream != product.stream || !isPlainLaunch(m_plan, step) || step.inputs[0] != v ||
+            (step.inputs.size() > 2 && step.inputs[2] != kNone) ||
+            m_plan.values[step.inputs[1]].type.dtype != DType::f32 ||
+            m_plan.values[step.outputs[0]].type.dtype != DType::f32)
+            return nullptr;
+        const Shape& shape = shapeOf(v);
+        const Shape& scale = shapeOf(step.inputs[1]);
+        const bool isPerColumn =
+            scale.rank() == 1 && scale[0] == shape[shape.rank() - 1] &&
+            normalizeAxis(step.attributes.integer("axis"), shape.rank()) == shape.rank() - 1;
+        const bool isOne = scale.elementCount() == 1;
+        return step.attributes.integer("block_size") == 0 && (isPerColumn || isOne) ? &step : nullptr;
+    }
+
+    /// The inputs of the group's steps from outside.
+    void collectInputs(StepGroup& group) const {
         for (const std::uint32_t index : group.steps)
             for (const std::uint32_t v : m_plan.steps[index].inputs) {
                 const bool isInside =
@@ -64,7 +114,6 @@ private:
                     std::find(group.inputs.begin(), group.inputs.end(), v) == group.inputs.end())
                     group.inputs.push_back(v);
             }
-        return group;
     }
 
     const Shape& shapeOf(std::uint32_t v) const { return m_plan.values[v].type.shape; }
@@ -109,6 +158,13 @@ private:
         if (other == v) return false;
         return product.op->name == "Conv" ? shapeOf(other) == shapeOf(v)
                                           : isRowOf(shapeOf(other), shapeOf(v));
+    }
+
+    bool mayAddToBytes(const Step& add, const Step& before) const {
+        if (add.op->name != "Add" || add.inputs.size() != 2) return false;
+        const std::uint32_t v = before.outputs[0];
+        const std::uint32_t other = add.inputs[0] == v ? add.inputs[1] : add.inputs[0];
+        return other != v && (shapeOf(other) == shapeOf(v) || isRowOf(shapeOf(other), shapeOf(v)));
     }
 
     const Plan& m_plan;

@@ -24,12 +24,17 @@ std::vector<std::uint32_t> soleReaders(const Plan& plan) {
     return readers;
 }
 
-bool mayShareLaunch(const Plan& plan, const Step& step) {
+bool isPlainLaunch(const Plan& plan, const Step& step) {
     if (!step.op || step.setup || step.dynamic || step.last || step.owner != kNone || step.outputs.empty() ||
         step.inputs.size() > kMaxChainInputs)
         return false;
     for (std::size_t port = 1; port < step.outputs.size(); ++port)
         if (!plan.values[step.outputs[port]].absent) return false;
+    return true;
+}
+
+bool mayShareLaunch(const Plan& plan, const Step& step) {
+    if (!isPlainLaunch(plan, step)) return false;
     const DType dtype = plan.values[step.outputs[0]].type.dtype;
     if (!isFloating(dtype)) return false;
     for (std::size_t port = 0; port < step.inputs.size(); ++port) {

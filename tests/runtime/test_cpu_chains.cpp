@@ -166,6 +166,94 @@ private Q_SLOTS:
                 }
     }
 
+    void productsOfBytesEndWithTheirOps_data() {
+        QTest::addColumn<Ints>("shape");
+        QTest::addColumn<bool>("isPerColumn");
+        QTest::addColumn<QString>("ends");
+        const auto row = [](const char* name, const Ints& shape, bool isPerColumn, const char* ends) {
+            QTest::newRow(name) << shape << isPerColumn << QString(ends);
+        };
+        row("conversion alone", {70, 20}, true, "");
+        row("one scale and a row", {70, 20}, false, "row");
+        row("batches and a Gelu", {3, 50, 20}, true, "row Gelu");
+        row("a residual sum and a Relu", {2, 70, 20}, true, "row same Relu");
+        row("a single row", {1, 20}, true, "row same Gelu");
+        row("no rows", {0, 20}, true, "row");
+    }
+    void productsOfBytesEndWithTheirOps() {
+        QFETCH(Ints, shape);
+        QFETCH(bool, isPerColumn);
+        QFETCH(QString, ends);
+        constexpr std::int64_t kColumns = 3000; // three rows a block
+        GraphMaker g;
+        const auto random = [&](const char* name, const Ints& of) {
+            return g.node("RandomNormal", name, "cpu", {{"shape", of}, {"seed", std::int64_t(of.size())}});
+        };
+        const auto number = [&](const char* name, double value, const char* dtype = "f32") {
+            return g.node(
+                "Constant", name, "cpu",
+                {{"value", std::vector<double>{value}}, {"shape", Ints{}}, {"dtype", std::string(dtype)}});
+        };
+        const NodeId x =
+            g.node("QuantizeLinear", "x", "cpu", {},
+                   {random("numbers", shape), number("x scale", 0.03), number("x zero", 100, "u8")});
+        std::vector<double> weights;
+        for (std::int64_t i = 0; i < 20 * kColumns; ++i) weights.push_back(double(i * 37 % 255 - 127));
+        const NodeId w =
+            g.node("Constant", "w", "cpu",
+                   {{"value", weights}, {"shape", Ints{20, kColumns}}, {"dtype", std::string("i8")}});
+        const NodeId sums = g.node("MatMulInteger", "sums", "cpu", {}, {x, w, number("zero", 100, "u8")});
+        const NodeId scale = isPerColumn ? random("scale", {kColumns}) : number("scale", 0.0009);
+        NodeId last =
+            g.node("DequantizeLinear", "product", "cpu", {{"axis", std::int64_t{-1}}}, {sums, scale});
+        Ints result = shape;
+        result.back() = kColumns;
+        for (const QString& end : ends.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
+            const std::string name = end.toStdString();
+            if (end == QLatin1String("row"))
+                last = g.node("Add", "sum", "cpu", {}, {random("row", {kColumns}), last});
+            else if (end == QLatin1String("same"))
+                last = g.node("Add", "residual sum", "cpu", {}, {last, random("same", result)});
+            else
+                last = g.node(name, name, "cpu", {}, {last});
+        }
+        const DeviceMap map = simulatedMap();
+        const auto plan = planOf(g.graph(), map, {.fuseOnCpu = true, .keep = {{last, 0}}});
+        std::size_t members = 0;
+        for (const Step& step : plan->steps)
+            if (step.chain) members += step.chain->members.size();
+        QCOMPARE(members, std::size_t(2 + ends.count(QLatin1Char(' ')) + (ends.isEmpty() ? 0 : 1)));
+        std::size_t chains = 0;
+        const Tensor fused = resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
+        QCOMPARE(chains, std::size_t{1});
+        const Tensor alone = resultOf(g.graph(), last, {.fuse = false});
+        QVERIFY(fused.shape() == Shape(result));
+        QVERIFY(sameBytes(fused, alone));
+    }
+
+    /// Sums that another node reads, scales by row, and a matrix that changes.
+    void otherProductsOfBytesRunAlone() {
+        for (const int which : {0, 1, 2, 3}) {
+            GraphMaker g;
+            const auto filled = [&](const char* op, const char* name, const Ints& shape, const char* dtype) {
+                return g.node(op, name, "cpu", {{"shape", shape}, {"dtype", std::string(dtype)}});
+            };
+            const NodeId x = filled("Ones", "x", {8, 8}, "u8");
+            NodeId w = filled("Ones", "w", {8, 8}, "i8");
+            if (which == 2)
+                w = g.node("Cast", "bytes", "cpu", {{"to", std::string("i8")}},
+                           {filled("RandomNormal", "r", {8, 8}, "f32")});
+            const NodeId sums = g.node("MatMulInteger", "sums", "cpu", {}, {x, w});
+            const NodeId last =
+                g.node("DequantizeLinear", "last", "cpu", {{"axis", std::int64_t{which == 1 ? 0 : 1}}},
+                       {sums, filled("Ones", "scale", {8}, "f32")});
+            if (which == 3) g.node("Probe", "seen", "cpu", {}, {sums});
+            std::size_t chains = 0;
+            (void)resultOf(g.graph(), last, {.fuseOnCpu = true}, &chains);
+            QCOMPARE(chains, std::size_t(which == 0 ? 1 : 0));
+        }
+    }
+
     void convolutionsEndWithTheirOps_data() {
         QTest::addColumn<QString>("activation");
         QTest::addColumn<bool>("adds");

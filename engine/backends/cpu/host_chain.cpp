@@ -1,11 +1,14 @@
 #include "backends/cpu/host_chain.h"
 
 #include "backends/cpu/convolution.h"
+#include "backends/cpu/dense_input.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -124,19 +127,104 @@ void runPointwise(const OpChain& chain, std::span<const TensorView> inputs, cons
     });
 }
 
+/// The operands of a chain's product, and its memory, whose constants are these operands.
+struct ProductOperands {
+    std::vector<TensorView> views;
+    StepMemory own;
+
+    ProductOperands(const OpChain& chain, std::span<const TensorView> inputs, const StepMemory* memory) {
+        const std::vector<std::size_t>& operands = chain.members[0].operands;
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            views.push_back(inputs[operands[i]]);
+            if (memory && memory->isConstant(operands[i])) own.constants |= std::uint64_t{1} << i;
+        }
+    }
+};
+
+/// The operand of an Add that is not the result of the member before it.
+const TensorView& addedBy(const OpChain& chain, std::size_t m, std::span<const TensorView> inputs) {
+    const std::vector<std::size_t>& pair = chain.members[m].operands;
+    return inputs[pair[0] == chain.inputs + m - 1 ? pair[1] : pair[0]];
+}
+
+/// Calls y(sum, n) for each column n of a row of sums, and stores the result in the sum's memory.
+template <class F> void replaceSums(float* row, std::int64_t columns, F&& y) {
+#pragma omp simd
+    for (std::int64_t n = 0; n < columns; ++n) {
+        std::int32_t sum = 0;
+        std::memcpy(&sum, row + n, sizeof sum);
+        row[n] = y(static_cast<float>(sum), n);
+    }
+}
+
+/// sum · scale + bias, with one scale or one per column; `bias` may be null.
+void dequantizeRow(float* row, std::int64_t columns, const float* scales, bool isPerColumn,
+                   const float* bias) {
+    const float scale = scales[0];
+    if (isPerColumn && bias)
+        replaceSums(row, columns, [=](float sum, std::int64_t n) { return sum * scales[n] + bias[n]; });
+    else if (isPerColumn)
+        replaceSums(row, columns, [=](float sum, std::int64_t n) { return sum * scales[n]; });
+    else if (bias)
+        replaceSums(row, columns, [=](float sum, std::int64_t n) { return sum * scale + bias[n]; });
+    else
+        replaceSums(row, columns, [=](float sum, std::int64_t) { return sum * scale; });
+}
+
+/// The product writes its sums in i32 to the memory of the f32 result. The other ops run block by block.
+void runByteProduct(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
+                    StepMemory* memory) {
+    if (out.elementCount() == 0) return;
+    const OpChain::Member& product = chain.members[0];
+    ProductOperands operands(chain, inputs, memory);
+    if (memory) operands.own.state = std::move(memory->state);
+    const std::array sums{TensorView{out.data, DType::i32, out.shape, denseStrides(out.shape)}};
+    product.kernel({operands.views, sums, product.attributes, nullptr, memory ? &operands.own : nullptr});
+    if (memory) memory->state = std::move(operands.own.state);
+
+    const std::int64_t columns = out.shape[out.shape.rank() - 1];
+    const std::int64_t rows = out.elementCount() / columns;
+    const DenseInput scale(inputs[chain.members[1].operands[1]]);
+    const bool isPerColumn = scale.shape().elementCount() != 1;
+    std::vector<DenseInput> added; // by member; empty for activations
+    for (std::size_t m = 0; m < chain.members.size(); ++m)
+        added.emplace_back(m > 1 && chain.members[m].op == "Add" ? addedBy(chain, m, inputs) : TensorView{});
+    const bool hasBias =
+        added.size() > 2 && added[2] && added[2].shape().elementCount() == columns && rows > 1;
+    const float* const bias = hasBias ? added[2].as<float>() : nullptr;
+    const std::int64_t atOnce = std::max<std::int64_t>(1, kBlockBytes / (columns * 4));
+    const auto work = out.elementCount() * static_cast<std::int64_t>(chain.members.size());
+    parallelRanges((rows + atOnce - 1) / atOnce, work, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+            const std::int64_t first = at * atOnce;
+            const Shape shape{std::min(atOnce, rows - first), columns};
+            const auto part = [&](const TensorView& whole) {
+                const bool isRow = whole.elementCount() == columns && rows > 1;
+                auto* const data = static_cast<float*>(whole.data) + (isRow ? 0 : first * columns);
+                const Shape of = isRow ? Shape{columns} : shape;
+                return TensorView{data, DType::f32, of, denseStrides(of)};
+            };
+            const std::array results{part(out)};
+            for (std::int64_t r = 0; r < shape[0]; ++r)
+                dequantizeRow(results[0].as<float>() + r * columns, columns, scale.as<float>(), isPerColumn,
+                              bias);
+            for (std::size_t m = hasBias ? 3 : 2; m < chain.members.size(); ++m) {
+                const OpChain::Member& member = chain.members[m];
+                std::vector<TensorView> both{results[0]};
+                if (added[m]) both.push_back(part(added[m].view()));
+                member.kernel({both, results, member.attributes});
+            }
+        }
+    });
+}
+
 void runProduct(const OpChain& chain, std::span<const TensorView> inputs, const TensorView& out,
                 StepMemory* memory) {
     const OpChain::Member& product = chain.members[0];
-    StepMemory own; // whose constants are the product's inputs
-    std::vector<TensorView> operands;
-    for (std::size_t i = 0; i < product.operands.size(); ++i) {
-        operands.push_back(inputs[product.operands[i]]);
-        if (memory && memory->isConstant(product.operands[i])) own.constants |= std::uint64_t{1} << i;
-    }
-    const auto other = [&](std::size_t m) { // the operand of an Add that is not the result before it
-        const std::vector<std::size_t>& pair = chain.members[m].operands;
-        return inputs[pair[0] == chain.inputs + m - 1 ? pair[1] : pair[0]];
-    };
+    if (product.op == "MatMulInteger") return runByteProduct(chain, inputs, out, memory);
+    ProductOperands given(chain, inputs, memory);
+    StepMemory& own = given.own;
+    std::vector<TensorView>& operands = given.views;
     const std::array outputs{out};
     if (memory) {
         if (!memory->state) memory->state = std::make_unique<ProductState>();
@@ -144,7 +232,7 @@ void runProduct(const OpChain& chain, std::span<const TensorView> inputs, const 
         for (std::size_t m = 1; m < chain.members.size(); ++m) {
             const OpChain::Member& member = chain.members[m];
             if (member.op == "Add")
-                state.added = other(m);
+                state.added = addedBy(chain, m, inputs);
             else
                 state.ending = productEnding(member.op, member.attributes).value_or(ProductEnding{});
         }
@@ -166,7 +254,7 @@ void runProduct(const OpChain& chain, std::span<const TensorView> inputs, const 
         const OpChain::Member& member = chain.members[m];
         if (hasAdded && member.op == "Add") continue;
         operands.assign(1, results[0]);
-        if (member.op == "Add") operands.push_back(shown(other(m)));
+        if (member.op == "Add") operands.push_back(shown(addedBy(chain, m, inputs)));
         member.kernel({operands, results, member.attributes});
     }
 }
