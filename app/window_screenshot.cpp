@@ -37,6 +37,9 @@ void settle() {
     QElapsedTimer timer;
     timer.start();
     while (timer.elapsed() < 150) QApplication::processEvents(QEventLoop::AllEvents, 20);
+    // On a busy machine the last of them came late, and their layouts cause others.
+    constexpr int kRounds = 10;
+    for (int i = 0; i < kRounds; ++i) QApplication::processEvents(QEventLoop::AllEvents, 20);
 }
 
 } // namespace

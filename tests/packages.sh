@@ -81,7 +81,9 @@ job_step 2
 job_step 3
 for report in check run compare; do [[ -s $root/job/$report.xml ]] || fail "the job writes no $report.xml"; done
 rm -r "$root/job"
-inside twb check "$examples/digits.twb" >/dev/null || fail "twb check failed"
+# The manual's copy of the examples.
+awk '/^```/ { inBlock = /^```sh/; next } inBlock' resources/manual/index.md >"$root/tmp/examples.sh"
+inside env -C /tmp bash -ec '. ./examples.sh && twb check digits.twb >/dev/null' || fail "the copy of the examples fails"
 inside twb devices | grep -q h200 || fail "twb does not find the device profiles"
 
 inside bash -c 'apt-get install -y -qq --no-install-recommends /packages/*.deb >/dev/null'

@@ -1,12 +1,19 @@
 #!/usr/bin/env bash
 # Renders the pictures of this folder, in both themes and two sizes:
 #   bash resources/screenshots/render.sh BIN MODELS
+#   bash resources/screenshots/render.sh BIN --without-models OUT    those of the examples at 1280x800, in the folder OUT
 # BIN: the folder of the programs. MODELS: a folder with resnet18.onnx, blocks.onnx, swin.onnx and efficientnet.onnx; `make` of
 # tests/conformance/networks.py exports them.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin=$(cd "$1" && pwd)
+out=$here sizes=(1280x800 2560x1440) models=
+if [[ $2 == --without-models ]]; then
+    out=$(cd "$3" && pwd) sizes=(1280x800)
+else
+    models=$(cd "$2" && pwd)
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export QT_QPA_PLATFORM=offscreen
@@ -17,21 +24,22 @@ cat > "$work/untitled.twb" <<'TWB'
  "lanes": [{"id": 1, "device": "cpu", "order": 0}, {"id": 2, "device": "cuda:0", "order": 1}],
  "nodes": [], "edges": []}
 TWB
-models=$(cd "$2" && pwd)
 
 for theme in dark light; do
-    for size in 1280x800 2560x1440; do
+    for size in "${sizes[@]}"; do
         render() { # NAME [OPTION…]
-            "$bin/tensor-workbench" --screenshot "$here/$1-$theme-$size.png" --size "$size" --theme "$theme" "${@:2}"
+            "$bin/tensor-workbench" --screenshot "$out/$1-$theme-$size.png" --size "$size" --theme "$theme" "${@:2}"
         }
         render start
         render empty "$work/untitled.twb"
         # The small window shows the whole graph instead of the selected node at 100 %.
         if [[ $size == 1280x800 ]]; then select=(); else select=(--select fc1); fi
         render digits --run 200 "${select[@]}" "$here/../examples/digits.twb"
-        render resnet18 "$models/resnet18.onnx"
-        if [[ $size == 1280x800 ]]; then
-            for model in blocks swin efficientnet; do render "$model" "$models/$model.onnx"; done
+        if [[ -n $models ]]; then
+            render resnet18 "$models/resnet18.onnx"
+            if [[ $size == 1280x800 ]]; then
+                for model in blocks swin efficientnet; do render "$model" "$models/$model.onnx"; done
+            fi
         fi
         render script --tab problems "$here/../examples/10-your-own-script.twb"
         # Pictures of the manual.

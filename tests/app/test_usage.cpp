@@ -2,6 +2,7 @@
 #include "support/test_main.h"
 
 #include <QRegularExpression>
+#include <QStandardPaths>
 
 using namespace twb;
 using namespace twb::test;
@@ -23,6 +24,47 @@ class TestUsage : public QObject {
     static QStringList linesOf(const QString& path) {
         QFile page(path);
         return page.open(QIODevice::ReadOnly) ? QString::fromUtf8(page.readAll()).split('\n') : QStringList();
+    }
+
+    /// A graph whose lanes divide it among two ranks.
+    static GraphMaker pipeline() {
+        GraphMaker maker;
+        const NodeId x = maker.node("Full", "x", "cpu", {{"shape", Integers{4}}, {"value", 3.0}});
+        const NodeId there = maker.node("To", "there", "rank1/cpu", {}, {x});
+        maker.node("Neg", "result", "rank1/cpu", {}, {there});
+        return maker;
+    }
+    static bool has(const char* program) {
+        return !QStandardPaths::findExecutable(QLatin1String(program)).isEmpty();
+    }
+    /// Whether a call of the manual needs something that this machine does not have, or belongs to
+    /// tests/packages.sh, which installs the packages.
+    static bool cannotRun(const QString& call) {
+        if (call.contains("twb capture ") || call.contains(".twbcap")) return !hasTorch();
+        if (call.startsWith("mpirun ")) return !has("mpirun") || !hasMpiPlugin();
+        if (call.startsWith("srun ")) return !has("srun");
+        if (call.startsWith("cmake ")) return !has("cmake");
+        if (call.startsWith("tensor-workbench "))
+            return !QFile::exists(QStringLiteral(TWB_BINARY_DIR "/bin/tensor-workbench"));
+        static const QRegularExpression packages(QStringLiteral(
+            "^(bash resources/package\\.sh|podman|cp -r /usr/share/tensor-workbench/examples|cd) "));
+        return packages.match(call).hasMatch();
+    }
+    static bool hasMpiPlugin() {
+        const QString launcher = QFileInfo(QStandardPaths::findExecutable("mpirun")).canonicalFilePath();
+        const bool isMpich = launcher.contains("mpich") || launcher.contains("hydra");
+        return QFile::exists(QStringLiteral(TWB_BINARY_DIR "/lib/libtwb_mpi_%1.so")
+                                 .arg(isMpich ? QStringLiteral("mpich") : QStringLiteral("openmpi")));
+    }
+    /// The programs of this build are on the PATH, with Debian's interpreter. Open MPI refuses root and more
+    /// ranks than cores, unless told otherwise.
+    static QProcessEnvironment environmentOfCalls() {
+        QProcessEnvironment out = QProcessEnvironment::systemEnvironment();
+        out.insert("PATH", QStringLiteral(TWB_BINARY_DIR "/bin:/usr/bin:") + out.value("PATH"));
+        for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+                                 "OMPI_MCA_rmaps_base_oversubscribe"})
+            out.insert(name, "1");
+        return out;
     }
 
 private Q_SLOTS:
@@ -77,7 +119,8 @@ private Q_SLOTS:
             QTest::newRow(qPrintable(QDir(QStringLiteral(TWB_SOURCE_DIR)).relativeFilePath(path))) << path;
     }
     /// The calls of a page run in order, in a copy of the examples. If a call begins with `$`, its output
-    /// follows: it may contain the errors that the page shows, and its first line must be the page's.
+    /// follows: it may contain the errors that the page shows, and its first line must be the page's. In the
+    /// manual, each line of a block of commands is a call.
     void everyCallInTheDocumentationWorks() {
         QFETCH(QString, path);
         const Program twb;
@@ -86,23 +129,28 @@ private Q_SLOTS:
         QVERIFY(copy.waitForFinished() && copy.exitCode() == 0);
         QVERIFY(QFile::copy(QStringLiteral(TWB_SOURCE_DIR "/tests/data/pt2/torch2.9-encoder.pt2"),
                             twb.file("examples/net.pt2")));
+        twb.save("examples/pipeline.twb", pipeline());
+        const bool isManual = path.contains("/manual/");
         const QStringList lines = linesOf(path);
+        QString block; // "sh" in a block of commands
         int calls = 0;
         for (qsizetype i = 0; i < lines.size(); ++i) {
-            const bool isShown = lines[i].startsWith("$ twb ");
-            if (!isShown && !lines[i].startsWith("twb ")) continue;
+            if (lines[i].startsWith("```")) block = block.isEmpty() ? lines[i].mid(3) + " " : QString();
+            const bool isShown = lines[i].startsWith("$ ");
+            const QString call = lines[i].mid(isShown ? 2 : 0);
+            const bool isCommand =
+                isManual && ((block == "sh " && !call.startsWith("```")) || (block == "console " && isShown));
+            if (!call.startsWith("twb ") && !isCommand) continue;
+            if (cannotRun(call)) continue;
             ++calls;
             QProcess process;
             process.setWorkingDirectory(twb.file("examples"));
-            if (lines[i].contains("twb capture ") || lines[i].contains(".twbcap")) {
-                if (!hasTorch()) continue;
-                QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-                environment.insert("PATH", "/usr/bin:" + environment.value("PATH"));
-                process.setProcessEnvironment(environment);
-            }
-            process.start(
-                Program::path(),
-                QProcess::splitCommand(lines[i].section('#', 0, 0).remove('\'')).mid(isShown ? 2 : 1));
+            process.setProcessEnvironment(environmentOfCalls());
+            if (call.startsWith("twb "))
+                process.start(Program::path(),
+                              QProcess::splitCommand(call.section('#', 0, 0).remove('\'')).mid(1));
+            else
+                process.start("bash", {"-c", call});
             const Ended ended = Program::wait(process);
             const QString output = isShown ? lines.value(i + 1) : QString();
             QVERIFY2(ended.exit == (output.contains(": error[") ? 3 : 0),
@@ -111,6 +159,7 @@ private Q_SLOTS:
         }
         if (path == pages().front()) QVERIFY(calls >= 1);
         if (path.endsWith("command-line.md")) QVERIFY(calls >= 20);
+        if (path.endsWith("plugins.md")) QVERIFY(calls >= 4);
     }
 
     void everyLinkInTheDocumentationLeadsToAFile() {
@@ -126,6 +175,35 @@ private Q_SLOTS:
                              qPrintable(path + ": " + target));
                 }
         QVERIFY(links > 30);
+    }
+
+    /// Those of imported models need PyTorch's networks; render.sh makes them by hand.
+    void thePicturesOfTheManualAreMadeByTheProgram() {
+        if (!QFile::exists(QStringLiteral(TWB_BINARY_DIR "/bin/tensor-workbench")))
+            QSKIP("the build has no window");
+        const QString folder = QStringLiteral(TWB_SOURCE_DIR "/resources/screenshots/");
+        const Program made;
+        QProcess process;
+        process.start("bash", {folder + "render.sh", QStringLiteral(TWB_BINARY_DIR "/bin"),
+                               "--without-models", made.file(QString())});
+        const Ended ended = Program::wait(process, 900000);
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        static const QRegularExpression picture(
+            QStringLiteral("!\\[[^\\]]+\\]\\([^)]*screenshots/([^)]+)\\)"));
+        int pictures = 0;
+        for (const QString& path : pages())
+            for (const QString& line : linesOf(path))
+                for (auto found = picture.globalMatch(line); found.hasNext();) {
+                    const QString name = found.next().captured(1);
+                    if (name.startsWith("resnet18-")) continue;
+                    ++pictures;
+                    const QByteArray now = made.read(name);
+                    QFile kept(folder + name);
+                    QVERIFY2(kept.open(QIODevice::ReadOnly), qPrintable(name));
+                    // The header of a PNG has the size of the picture.
+                    QVERIFY2(now.size() > 24 && now.left(24) == kept.read(24), qPrintable(name));
+                }
+        QVERIFY(pictures >= 5);
     }
 
     /// libgomp prints its settings when it is loaded. The user's own setting counts.

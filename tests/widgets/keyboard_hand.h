@@ -20,7 +20,7 @@ public:
     explicit DialogKeys(std::function<void(QDialog&)> act) : m_act(std::move(act)) {
         connect(&m_timer, &QTimer::timeout, this, [this] {
             auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget());
-            if (!dialog) return;
+            if (!dialog || dialog->objectName() == QLatin1String("busy")) return; // the work takes longer
             m_timer.stop();
             isSeen = true;
             QApplication::setActiveWindow(dialog); // the offscreen platform does not activate each dialog
