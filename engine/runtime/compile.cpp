@@ -285,6 +285,14 @@ Compiler::ValueId Compiler::valueFor(const NodeFacts& reader, PortRef from) cons
     return m_order.readsCopy.contains({outermost, from}) ? m_before.at(from) : m_plan->valueOf(from);
 }
 
+Compiler::ValueId Compiler::addImplicitCopy(ValueId value, Device target, const Edge& edge, bool setup) {
+    Transfer transfer;
+    transfer.kind = TransferKind::implicitTo;
+    transfer.from = edge.from;
+    transfer.to = edge.to;
+    return addCopy(value, target, std::move(transfer), setup, false);
+}
+
 Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
     const auto p = static_cast<std::size_t>(port);
     if (p >= facts.inputs.size() || !facts.inputs[p]) return kNone;
@@ -297,12 +305,8 @@ Compiler::ValueId Compiler::inputFor(const NodeFacts& facts, int port) {
     for (const Scope& scope : m_scopes)
         if (const auto known = m_implicit.find({scope, from, wanted}); known != m_implicit.end())
             return known->second;
-    Transfer transfer;
-    transfer.kind = TransferKind::implicitTo;
-    transfer.from = copy->second->edges.front().from;
-    transfer.to = copy->second->edges.front().to;
     const bool setup = copy->second->hoisted && isSetup(value);
-    const ValueId out = addCopy(value, wanted, std::move(transfer), setup, false);
+    const ValueId out = addImplicitCopy(value, wanted, copy->second->edges.front(), setup);
     m_implicit[{setup ? Scope{} : m_scopes.back(), from, wanted}] = out;
     return out;
 }
@@ -381,11 +385,7 @@ void Compiler::addNode(const NodeFacts& facts, const Node& node) {
     const Device device = isByHost ? facts.device.host() : facts.device;
     const auto copyFor = [&](ValueId value, Device target, PortRef from, std::size_t port) {
         if (value == kNone || m_plan->values[value].device == target) return value;
-        Transfer transfer;
-        transfer.kind = TransferKind::implicitTo;
-        transfer.from = from;
-        transfer.to = {node.id, static_cast<std::int32_t>(port)};
-        return addCopy(value, target, std::move(transfer), false, false);
+        return addImplicitCopy(value, target, {from, {node.id, static_cast<std::int32_t>(port)}}, false);
     };
     if (isByHost)
         for (std::size_t port = 0; port < inputs.size(); ++port)

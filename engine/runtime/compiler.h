@@ -47,6 +47,7 @@ private:
     Step& addStep(const Op* op, NodeId node, std::uint32_t stream, std::vector<ValueId> inputs,
                   std::vector<ValueId> outputs, std::string label, bool setup);
     ValueId addCopy(ValueId from, Device target, Transfer transfer, bool setup, bool blocking);
+    ValueId addImplicitCopy(ValueId value, Device target, const Edge& edge, bool setup);
     // In compile_ranks.cpp, with CompileOptions::ownPart:
     bool isElsewhere(const NodeFacts& facts) const { return m_options.ownPart && facts.device.rank != 0; }
     void sendFor(const NodeFacts& to);
