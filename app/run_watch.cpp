@@ -17,8 +17,8 @@ RunWatch::RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrup
     if (trace) m_trace.emplace(plan);
 }
 
-void RunWatch::started(std::uint64_t, const Plan&) {
-    m_startedNs = steadyNs();
+void RunWatch::started(std::uint64_t, const Plan&, std::int64_t startNs) {
+    m_startedNs = startNs;
     if (m_pulse) m_pulse->started(m_startedNs);
 }
 

@@ -20,7 +20,7 @@ class RunWatch : public RunObserver {
 public:
     RunWatch(const std::shared_ptr<const Plan>& plan, bool trace, Interrupts& interrupts);
 
-    void started(std::uint64_t run, const Plan& plan) override;
+    void started(std::uint64_t run, const Plan& plan, std::int64_t startNs) override;
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
     /// Ends the run at the first breakpoint, on all ranks.

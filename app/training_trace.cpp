@@ -1,7 +1,5 @@
 #include "app/training_trace.h"
 
-#include "backends/cpu/host_stream.h"
-
 namespace twb {
 namespace {
 
@@ -25,13 +23,12 @@ RunObserver* TrainingTrace::observe(const std::shared_ptr<const Plan>& plan, Tra
     return this;
 }
 
-void TrainingTrace::started(std::uint64_t, const Plan&) {
-    const std::int64_t now = steadyNs();
+void TrainingTrace::started(std::uint64_t, const Plan&, std::int64_t startNs) {
     if (!m_recorder) {
         m_recorder.emplace(m_next);
-        m_startedNs = now;
+        m_startedNs = startNs;
     }
-    m_recorder->nextRun(m_next, nameOf(m_part), now - m_startedNs);
+    m_recorder->nextRun(m_next, nameOf(m_part), startNs - m_startedNs);
 }
 
 } // namespace twb

@@ -14,7 +14,7 @@ public:
     /// The observer of a training's next run, for TrainerOptions::observe.
     RunObserver* observe(const std::shared_ptr<const Plan>& plan, TrainingPart part);
 
-    void started(std::uint64_t run, const Plan& plan) override;
+    void started(std::uint64_t run, const Plan& plan, std::int64_t startNs) override;
     void steps(std::uint64_t, std::span<const StepRecord> records) override { m_recorder->add(records); }
     void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
     void finished(RunResult) noexcept override {}

@@ -26,7 +26,7 @@ class RunBatch final : public RunObserver {
 public:
     static constexpr std::size_t kCapacity = 1'000'000; ///< records; one is 40 bytes
 
-    void started(std::uint64_t, const Plan&) override {}
+    void started(std::uint64_t, const Plan&, std::int64_t) override {}
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
     AtStop stopped(const RunStop& stop) override;

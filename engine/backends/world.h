@@ -156,6 +156,8 @@ public:
     std::vector<CollectiveLog> log() const;
     /// The offset of this rank's steady clock to that of rank 0, in ns: theirs = own + offset.
     std::int64_t clockOffsetNs() const noexcept { return m_clockOffsetNs; }
+    /// The largest error of clockOffsetNs(), in ns: half of the round trip that it was measured with.
+    std::int64_t clockErrorNs() const noexcept { return m_clockErrorNs; }
 
     /// The function, called on the world's thread, says what this rank does; empty: nothing.
     void setActivity(std::function<RankActivity()> activity);
@@ -184,7 +186,7 @@ protected:
     void tellListener();
     [[noreturn]] void throwAborted() const;
     void setInfo(Info info) { m_info = std::move(info); }
-    /// Measures clockOffsetNs() with messages between rank 0 and each other rank.
+    /// Measures clockOffsetNs() and clockErrorNs() with messages between rank 0 and each other rank.
     void alignClocks();
 
 private:
@@ -213,6 +215,7 @@ private:
     std::atomic<bool> m_isAborted{false};
     bool m_stop = false;
     std::int64_t m_clockOffsetNs = 0;
+    std::int64_t m_clockErrorNs = 0;
     mutable std::mutex m_activityMutex;
     std::function<RankActivity()> m_activity;
     WorldListener* m_listener = nullptr;

@@ -75,15 +75,20 @@ RankReport reportRanks(World& world, RankPace own, const Plan& plan) {
                 // A rank that receives a message can do no more than wait for it.
                 waited += log[i].kind == CollectiveKind::receive ? log[i].ns : out.waits[i].ownNs;
         if (own.iterations > 0) own.waitNs = static_cast<double>(waited) / own.iterations;
-        const std::array<double, 5> mine{own.iterationNs, own.iterations, own.samplesPerSecond, own.waitNs,
-                                         plan.virtualClock ? 1.0 : 0.0};
+        const std::array<double, 6> mine{own.iterationNs,
+                                         own.iterations,
+                                         own.samplesPerSecond,
+                                         own.waitNs,
+                                         plan.virtualClock ? 1.0 : 0.0,
+                                         static_cast<double>(world.clockErrorNs())};
         std::vector<double> all(mine.size() * static_cast<std::size_t>(world.size()));
         world.run({CollectiveKind::allGather, Reduction::sum, DType::f64, mine.data(), all.data(),
                    static_cast<std::int64_t>(mine.size()), 0, "pace"});
         for (std::size_t at = 0; at < all.size(); at += mine.size())
-            out.ranks.push_back({all[at], all[at + 1], all[at + 2], all[at + 3], all[at + 4] != 0});
+            out.ranks.push_back(
+                {all[at], all[at + 1], all[at + 2], all[at + 3], all[at + 4] != 0, all[at + 5]});
         if (RankReport::isModelled(out.ranks))
-            for (RankPace& rank : out.ranks) rank.waitNs = 0;
+            for (RankPace& rank : out.ranks) rank.waitNs = rank.clockErrorNs = 0;
     }
     out.calls = world.log(); // with the call that has found the waits
     out.waits.resize(out.calls.size());
@@ -101,6 +106,7 @@ nlohmann::ordered_json toJson(const std::vector<RankPace>& ranks) {
         if (rank.samplesPerSecond > 0) row["samples_per_s"] = rank.samplesPerSecond;
         if (!RankReport::isModelled(ranks)) {
             row["wait_ms"] = rank.waitNs / 1e6;
+            row["clock_error_ms"] = rank.clockErrorNs / 1e6;
             row["slowest"] = static_cast<int>(out.size()) == RankReport::slowestOf(ranks);
         }
         out.push_back(std::move(row));
@@ -116,6 +122,7 @@ std::vector<RankPace> pacesFrom(const nlohmann::json& ranks) {
         pace.iterations = rank.at("iterations");
         pace.isModelled = rank.value("modelled", false);
         pace.waitNs = rank.value("wait_ms", 0.0) * 1e6; // only where all ranks are measured
+        pace.clockErrorNs = rank.value("clock_error_ms", 0.0) * 1e6;
         if (const auto& samples = rank.at("samples_per_s"); samples.is_number())
             pace.samplesPerSecond = samples;
         out.push_back(pace);

@@ -17,6 +17,7 @@ struct RankPace {
     double samplesPerSecond = 0; ///< of the rows that the rank computes itself; 0 without Batches
     double waitNs = 0;           ///< for the last rank of each call, per iteration; set by reportRanks()
     bool isModelled = false;     ///< the times are on a virtual clock; set by reportRanks()
+    double clockErrorNs = 0;     ///< World::clockErrorNs(); set by reportRanks()
 
     double ownNs() const noexcept { return iterationNs - waitNs; } ///< without waiting for other ranks
     bool operator==(const RankPace&) const = default;
@@ -33,7 +34,7 @@ struct RankReport {
     int slowest() const noexcept { return slowestOf(ranks); }
     static int slowestOf(const std::vector<RankPace>& ranks) noexcept;
     /// Whether any rank is modelled. Ranks wait in real time, so their waits cannot be compared with its
-    /// iterations, and no rank has a waitNs.
+    /// iterations, and no rank has a waitNs or clockErrorNs.
     static bool isModelled(const std::vector<RankPace>& ranks) noexcept;
 };
 

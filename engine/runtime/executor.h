@@ -57,6 +57,7 @@ struct RunResult {
     RunStatus status = RunStatus::finished;
     std::uint64_t run = 0;
     std::int64_t iterations = 0;   ///< completed
+    std::int64_t requested = 0;    ///< iterations that the run was started with; 0: unknown
     std::vector<StepState> states; ///< by step, of the last iteration; empty if memory was short
     std::vector<StepError> errors;
     std::int64_t stoppedNs = 0; ///< time stopped at breakpoints; not part of any other time
@@ -95,7 +96,8 @@ enum class AtStop : std::uint8_t {
 class RunObserver {
 public:
     virtual ~RunObserver() = default;
-    virtual void started(std::uint64_t run, const Plan& plan) = 0;
+    /// `startNs`: on the steady clock, the time from which measured records count.
+    virtual void started(std::uint64_t run, const Plan& plan, std::int64_t startNs) = 0;
     /// Finished steps, one batch per iteration, and one of the sinks after a failure. All steps of a
     /// cancelled iteration are reported as cancelled. Bodies of If, Loop and Scan are reported each time that
     /// they end.

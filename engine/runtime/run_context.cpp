@@ -357,7 +357,7 @@ void RunContext::refuseOpaque() {
 
 RunResult RunContext::execute() {
     m_startNs = m_iterationsStart = steadyNs();
-    if (m_observer) m_observer->started(m_run, *m_plan);
+    if (m_observer) m_observer->started(m_run, *m_plan, m_startNs);
     refuseOpaque();
     const ActivityShown shown(m_plan->devices.world(), [this] { return activity(); });
     try {
@@ -378,6 +378,7 @@ RunResult RunContext::execute() {
     result.setupNs = m_iterationsStart - m_startNs - m_prepareNs - m_stoppedInSetup;
     result.clockNs = m_plan->virtualClock ? m_clockEnd - m_setupEnd : result.wallNs;
     result.iterations = m_completed;
+    result.requested = m_options.iterations;
     for (const auto& stream : m_streams) result.replayed += stream->replayed();
     result.errors = m_guard.errors();
     result.status = m_guard.hasFailed()     ? RunStatus::failed

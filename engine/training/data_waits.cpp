@@ -7,8 +7,8 @@
 
 namespace twb {
 
-void DataWaits::started(std::uint64_t run, const Plan& plan) {
-    if (m_next) m_next->started(run, plan);
+void DataWaits::started(std::uint64_t run, const Plan& plan, std::int64_t startNs) {
+    if (m_next) m_next->started(run, plan, startNs);
     m_isData.assign(plan.steps.size(), false);
     for (const Step& step : plan.steps) {
         const std::uint32_t producer = step.transfer == kNone ? kNone : plan.producers[step.inputs[0]];

@@ -13,7 +13,7 @@ class DataWaits final : public RunObserver {
 public:
     /// `next` receives the events, too; may be null.
     explicit DataWaits(RunObserver* next = nullptr) : m_next(next) {}
-    void started(std::uint64_t run, const Plan& plan) override;
+    void started(std::uint64_t run, const Plan& plan, std::int64_t startNs) override;
     void steps(std::uint64_t run, std::span<const StepRecord> records) override;
     void progress(std::uint64_t run, std::int64_t done, std::int64_t total) override;
     void finished(RunResult result) noexcept override;

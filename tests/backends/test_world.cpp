@@ -28,12 +28,65 @@ Launcher launcherOf(const std::map<std::string, std::string>& variables) {
     });
 }
 
+/// A rank whose first messages come late.
+class LateWorld final : public World {
+public:
+    LateWorld(std::shared_ptr<World> inner, int lateMessages)
+        : World(inner->info()), m_inner(std::move(inner)), m_late(lateMessages) {}
+    ~LateWorld() override { stopThread(); }
+    using World::alignClocks;
+
+    int messages = 0;
+
+protected:
+    void perform(const Collective& call) override {
+        if (messages++ < m_late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        m_inner->run(call);
+    }
+    void interrupt(int) noexcept override { m_inner->abort(abortSentence()); }
+
+private:
+    std::shared_ptr<World> m_inner;
+    int m_late;
+};
+
 } // namespace
 
 class TestWorld : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    /// The ranks of a process have one clock, so the offset is the error.
+    void theErrorOfTheClocksIsBounded_data() {
+        QTest::addColumn<int>("late");
+        for (const int late : {0, 20, 1000}) QTest::newRow(qPrintable(QString::number(late))) << late;
+    }
+    void theErrorOfTheClocksIsBounded() {
+        QFETCH(const int, late);
+        std::array<std::int64_t, 3> offsets{};
+        std::array<std::int64_t, 3> errors{};
+        std::array<int, 3> messages{};
+        const auto failures = onRanks(3, [&](const std::shared_ptr<World>& inner) {
+            LateWorld world(inner, inner->rank() == 0 ? late : 0);
+            world.alignClocks();
+            const auto r = static_cast<std::size_t>(world.rank());
+            offsets[r] = world.clockOffsetNs();
+            errors[r] = world.clockErrorNs();
+            messages[r] = world.messages;
+            world.run({});
+        });
+        QCOMPARE(failures, std::vector<std::string>(3));
+        QCOMPARE(errors[0], 0);
+        QCOMPARE(messages[0], messages[1] + messages[2]); // no message is left over
+        for (const std::size_t r : {std::size_t{1}, std::size_t{2}}) {
+            QVERIFY2(errors[r] > 0 && std::abs(offsets[r]) <= errors[r],
+                     qPrintable(QStringLiteral("%1 > %2").arg(offsets[r]).arg(errors[r])));
+            QVERIFY(messages[r] >= 2 * 8 && messages[r] <= 2 * 64);
+        }
+        // The first exchanges are late, so more are made than the least number.
+        if (late > 0) QVERIFY(messages[1] > 2 * 8);
+    }
+
     void everyCallGivesItsResult_data() {
         QTest::addColumn<int>("ranks");
         for (int n = 1; n <= 4; ++n) QTest::newRow(qPrintable(QString::number(n))) << n;

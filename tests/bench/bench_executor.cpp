@@ -41,7 +41,7 @@ template <class Inputs> std::shared_ptr<const Plan> emptySteps(std::uint32_t cou
 /// Counts the records: each step of each iteration with its times.
 class Counter final : public RunObserver {
 public:
-    void started(std::uint64_t, const Plan&) override {}
+    void started(std::uint64_t, const Plan&, std::int64_t) override {}
     void steps(std::uint64_t, std::span<const StepRecord> records) override { seen += records.size(); }
     void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
     void finished(RunResult) noexcept override {}

@@ -122,7 +122,7 @@ private:
 
 class Times final : public RunObserver {
 public:
-    void started(std::uint64_t, const Plan&) override {}
+    void started(std::uint64_t, const Plan&, std::int64_t) override {}
     void steps(std::uint64_t, std::span<const StepRecord> records) override { times.add(records); }
     void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
     void finished(RunResult) noexcept override {}

@@ -195,7 +195,7 @@ private Q_SLOTS:
     void kernelsAreMadeBeforeTheIterations() {
         class Watch final : public RunObserver {
         public:
-            void started(std::uint64_t, const Plan&) override {}
+            void started(std::uint64_t, const Plan&, std::int64_t) override {}
             void steps(std::uint64_t, std::span<const StepRecord>) override {
                 if (preparedAtFirst < 0) preparedAtFirst = fake::chainsPrepared();
             }

@@ -90,7 +90,7 @@ Tensor readAll(const TensorFiles& files, const char* path) {
 class Cutter final : public RunObserver {
 public:
     explicit Cutter(QString file) : m_file(std::move(file)) {}
-    void started(std::uint64_t, const Plan&) override {}
+    void started(std::uint64_t, const Plan&, std::int64_t) override {}
     void steps(std::uint64_t, std::span<const StepRecord>) override {}
     void progress(std::uint64_t, std::int64_t now, std::int64_t) override {
         if (now == 2) QVERIFY(QFile::resize(m_file, 4096));

@@ -87,7 +87,7 @@ private Q_SLOTS:
         class Watch final : public RunObserver {
         public:
             explicit Watch(const std::shared_ptr<const Plan>& of) : plan(*of), timeline(of) {}
-            void started(std::uint64_t, const Plan&) override {}
+            void started(std::uint64_t, const Plan&, std::int64_t) override {}
             void steps(std::uint64_t, std::span<const StepRecord> records) override {
                 for (const StepRecord& record : records)
                     if (plan.isCollective(plan.steps[record.step])) ns += record.endNs - record.startNs;

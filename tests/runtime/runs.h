@@ -24,7 +24,7 @@ inline std::shared_ptr<const Plan> planOf(const Graph& graph, const DeviceMap& m
 /// Records all notifications of a run.
 class Recorder final : public RunObserver {
 public:
-    void started(std::uint64_t run, const Plan&) override { starts.push_back(run); }
+    void started(std::uint64_t run, const Plan&, std::int64_t) override { starts.push_back(run); }
     void steps(std::uint64_t, std::span<const StepRecord> batch) override {
         records.insert(records.end(), batch.begin(), batch.end());
     }

@@ -23,7 +23,7 @@ public:
     std::vector<RunStop> stops;
     RunResult result;
 
-    void started(std::uint64_t, const Plan&) override {}
+    void started(std::uint64_t, const Plan&, std::int64_t) override {}
     void steps(std::uint64_t, std::span<const StepRecord> batch) override {
         records.insert(records.end(), batch.begin(), batch.end());
     }

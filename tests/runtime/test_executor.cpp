@@ -1,3 +1,4 @@
+#include "backends/cpu/host_stream.h"
 #include "profile/ledger.h"
 #include "runtime/run_context.h"
 #include "runtime/runs.h"
@@ -16,6 +17,7 @@ class TestExecutor : public QObject {
 
 private Q_SLOTS:
     void runsOnBothKindsOfDevice();
+    void measuredTimesCountFromTheStart();
     void modelledStepTakesTheTimeOfTheProfile();
     void errorsPoisonTheirDependentsOnly();
     void outOfMemoryNamesTheNodeAndTheRestRuns();
@@ -53,6 +55,40 @@ void TestExecutor::runsOnBothKindsOfDevice() {
         QCOMPARE(floats(result, sum, map), (std::vector<float>{10, 11, 12, 13, 14, 15}));
         QCOMPARE(plan->virtualClock, std::string_view(device) != "cpu");
     }
+}
+
+/// An observer that compares the clocks of ranks needs the time from which records count. It may be called
+/// much later on a busy machine.
+void TestExecutor::measuredTimesCountFromTheStart() {
+    class Late final : public RunObserver {
+    public:
+        void started(std::uint64_t, const Plan&, std::int64_t startNs) override {
+            start = startNs;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            called = steadyNs();
+        }
+        void steps(std::uint64_t, std::span<const StepRecord> batch) override {
+            const std::int64_t now = steadyNs();
+            for (const StepRecord& record : batch) {
+                isAfterCall = isAfterCall && start + record.startNs >= called;
+                isBeforeNow = isBeforeNow && start + record.endNs <= now;
+            }
+        }
+        void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
+        void finished(RunResult) noexcept override {}
+
+        std::int64_t start = 0;
+        std::int64_t called = 0;
+        bool isAfterCall = true;
+        bool isBeforeNow = true;
+    };
+    GraphMaker g;
+    const NodeId a = g.node("Zeros", "a", "cpu", {{"shape", Ints{6}}});
+    g.node("Abs", "b", "cpu", {}, {a});
+    Late observer;
+    QCOMPARE(runToEnd(planOf(g.graph(), simulatedMap()), {}, &observer).status, RunStatus::finished);
+    QVERIFY(observer.isAfterCall);
+    QVERIFY(observer.isBeforeNow);
 }
 
 void TestExecutor::modelledStepTakesTheTimeOfTheProfile() {

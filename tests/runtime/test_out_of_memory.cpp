@@ -58,7 +58,7 @@ public:
 /// Keeps only the final result.
 class EndOnly final : public RunObserver {
 public:
-    void started(std::uint64_t, const Plan&) override {}
+    void started(std::uint64_t, const Plan&, std::int64_t) override {}
     void steps(std::uint64_t, std::span<const StepRecord>) override {}
     void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
     void finished(RunResult r) noexcept override {

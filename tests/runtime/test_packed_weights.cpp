@@ -60,7 +60,7 @@ public:
     std::vector<std::optional<Tensor>> seen;
     RunResult result;
 
-    void started(std::uint64_t, const Plan&) override {}
+    void started(std::uint64_t, const Plan&, std::int64_t) override {}
     void steps(std::uint64_t, std::span<const StepRecord>) override {}
     void progress(std::uint64_t, std::int64_t, std::int64_t) override { used = hostAllocator().stats().used; }
     AtStop stopped(const RunStop&) override {
@@ -183,7 +183,7 @@ private Q_SLOTS:
         class Late final : public RunObserver {
         public:
             explicit Late(CountedFiles& files) : m_files(files) {}
-            void started(std::uint64_t, const Plan&) override {}
+            void started(std::uint64_t, const Plan&, std::int64_t) override {}
             void steps(std::uint64_t, std::span<const StepRecord>) override {}
             void progress(std::uint64_t, std::int64_t, std::int64_t) override {}
             AtStop stopped(const RunStop&) override {
