@@ -116,7 +116,7 @@ Json devicesOf(const RunReport& report) {
                  {"detail", info.detail},
                  {"simulated", info.simulated},
                  {"profile", profileOf(report.plan->devices.at(device).profile())},
-                 {"planned_bytes", report.plan->bytesOn(device)}};
+                 {"planned_bytes", report.plan->bytesOn(device, report.result.requested)}};
         if (const std::string remark = report.plan->devices.remark(device); !remark.empty())
             row["remark"] = remark;
         for (const auto& [owner, memory] : report.result.memory) {

@@ -60,7 +60,8 @@ std::string devices(const RunReport& report, bool color) {
         for (const auto& [owner, memory] : report.result.memory)
             if (owner == device) peak = formatBytes(static_cast<double>(memory.peak));
         table.add({device.toString(), info.detail.empty() ? info.name : info.name + ", " + info.detail,
-                   clockOf(info.simulated), formatBytes(static_cast<double>(report.plan->bytesOn(device))),
+                   clockOf(info.simulated),
+                   formatBytes(static_cast<double>(report.plan->bytesOn(device, report.result.requested))),
                    peak});
     }
     return heading("Devices", color) + table.toString();

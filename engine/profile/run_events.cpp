@@ -281,6 +281,7 @@ void StreamedRun::read(std::string_view line) {
         RunResult result;
         result.status = enumFrom(json.at("end"), "the end", RunStatus::cancelled);
         result.iterations = m_done = wholeFrom(json.at("iterations"), "the number of iterations");
+        result.requested = m_iterations;
         result.wallNs = wholeFrom(json.at("wall"), "the time");
         result.clockNs = wholeFrom(json.at("clock"), "the time");
         result.setupNs = wholeFrom(json.at("setup"), "the time of the setup");

@@ -30,10 +30,15 @@ std::uint32_t Plan::valueOf(PortRef output) const noexcept {
                                                                                     : kNone;
 }
 
-std::size_t Plan::bytesOn(Device device) const noexcept {
+std::size_t Plan::bytesOn(Device device, std::int64_t iterations) const {
+    std::vector<bool> isUsed(slots.size(), true);
+    if (iterations > 0)
+        for (const PlanValue& value : values)
+            for (std::size_t lap = static_cast<std::size_t>(iterations); value.ahead && lap < inFlight; ++lap)
+                isUsed[value.slot + lap] = false;
     std::size_t bytes = 0;
-    for (const PlanSlot& slot : slots)
-        if (slot.device == device) bytes += slot.bytes;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        if (isUsed[i] && slots[i].device == device) bytes += slots[i].bytes;
     return bytes;
 }
 

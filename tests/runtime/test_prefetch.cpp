@@ -158,6 +158,24 @@ private Q_SLOTS:
         }
     }
 
+    void oneIterationHasOneMemoryForWhatIsWrittenAhead() {
+        const Loading loading(0, {{"pin_memory", true}, {"non_blocking", true}});
+        const auto plan = loading.plan();
+        const auto batch =
+            static_cast<std::size_t>(plan->values[plan->valueOf({loading.there, 0})].type.byteCount());
+        const Device gpu = Device::cuda(0);
+        QCOMPARE(plan->bytesOn(gpu, 1) + batch, plan->bytesOn(gpu));
+        QCOMPARE(plan->bytesOn(gpu, 2), plan->bytesOn(gpu));
+        const Ran one(loading, plan, 1);
+        const Ran two(loading, plan, 2);
+        QCOMPARE(one.result.requested, 1);
+        QCOMPARE(two.result.requested, 2);
+        const auto peak = [&](const RunResult& result) {
+            return std::ranges::find(result.memory, gpu, &std::pair<Device, MemoryStats>::first)->second.peak;
+        };
+        QCOMPARE(peak(one.result) + batch, peak(two.result));
+    }
+
     void withoutItsWaitsBatchesAreOverwritten() {
         const Loading loading(2);
         const auto plan = loading.plan();

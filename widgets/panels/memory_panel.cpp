@@ -59,7 +59,7 @@ void MemoryPanel::refresh() {
     for (const Device device : devices.devices()) {
         const DeviceInfo& info = devices.at(device).info();
         MemoryBars::Row row{device, toQt(info.name), 0, 0, info.memoryBytes};
-        if (figures) row.planned = figures->plan().bytesOn(device);
+        if (figures) row.planned = figures->plan().bytesOn(device, m_runs.total());
         if (m_runs.result())
             for (const auto& [of, stats] : m_runs.result()->memory)
                 if (of == device) row.peak = stats.peak;
