@@ -249,7 +249,7 @@ std::string toTable(const std::vector<SweepAxis>& axes, const std::vector<BatchR
         cells.push_back(ran ? formatExactBytes(row.transferBytes) : "–");
         for (const std::string& name : probes) {
             const auto at = row.probes.find(name);
-            cells.push_back(at == row.probes.end() ? "–" : fmt::format("{:.6g}", at->second));
+            cells.push_back(at == row.probes.end() ? "–" : formatNumber(at->second));
         }
         cells.emplace_back(!ran ? "" : row.modelled ? "modelled" : "measured");
         cells.push_back(firstWords(row.message));

@@ -61,13 +61,15 @@ void printLoss(const QuantizeOptions& options, const PrecisionChange& change, st
     table.add({"output", "largest error", "relative error", "SQNR", "agreement", "value"});
     for (const OutputLoss& output : loss.outputs)
         table.add(
-            {output.name, fmt::format("{:.3g}", output.maxError),
+            {output.name, formatNumber(output.maxError, 3),
              std::isinf(output.relativeError) ? "" : fmt::format("{:.2f} %", 100 * output.relativeError),
              output.relativeError == 0          ? "exact"
              : std::isinf(output.relativeError) ? ""
                                                 : fmt::format("{:.1f} dB", output.sqnr()),
              output.agreement ? fmt::format("{:.2f} %", 100 * *output.agreement) : "",
-             output.before ? fmt::format("{:.4g} -> {:.4g}", *output.before, *output.after) : ""});
+             output.before
+                 ? fmt::format("{} -> {}", formatNumber(*output.before, 4), formatNumber(*output.after, 4))
+                 : ""});
     printResult(table.toString());
     printResult(fmt::format("{}: {} -> {} per iteration, {:.2f} times as fast{}\n",
                             samples == 1 ? "1 sample" : fmt::format("{} samples", samples),

@@ -8,6 +8,7 @@
 #include "app/train_command.h"
 #include "app/training_trace.h"
 #include "backends/world.h"
+#include "core/format.h"
 #include "formats/checkpoint.h"
 #include "formats/file_claims.h"
 #include "formats/npy.h"
@@ -43,10 +44,11 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 std::string lineOf(const EpochRecord& epoch, std::int64_t epochs, bool isModelled) {
-    std::string line = fmt::format("epoch {}/{}  loss {:.6g}", epoch.epoch, epochs, epoch.loss);
-    if (epoch.validationLoss) line += fmt::format("  validation loss {:.6g}", *epoch.validationLoss);
+    std::string line = fmt::format("epoch {}/{}  loss {}", epoch.epoch, epochs, formatNumber(epoch.loss));
+    if (epoch.validationLoss)
+        line += fmt::format("  validation loss {}", formatNumber(*epoch.validationLoss));
     if (epoch.accuracy) line += fmt::format("  validation accuracy {:.2f} %", 100 * *epoch.accuracy);
-    if (epoch.rate) line += fmt::format("  lr {:.4g}", *epoch.rate);
+    if (epoch.rate) line += fmt::format("  lr {}", formatNumber(*epoch.rate, 4));
     const double perSecond = epoch.seconds > 0 ? static_cast<double>(epoch.rows) / epoch.seconds : 0;
     if (epoch.rows > 0) line += fmt::format("  {:.0f} samples/s", perSecond);
     constexpr double noticeable = 0.2; // share of the time
@@ -157,16 +159,17 @@ private:
         clearProgress();
         printMessage(fmt::format("warning: the loss is {} in step {}: look for NaN in the data, or lower the "
                                  "learning rate",
-                                 *bad, before + (bad - losses.begin()) + 1));
+                                 formatNumber(*bad), before + (bad - losses.begin()) + 1));
     }
 
     void showProgress() {
         if (m_command.quiet || !stderrIsTerminal()) return;
         const TrainingPlace& place = m_trainer.place();
         const TrainingRecord& record = m_session.record();
-        fmt::print(stderr, "\r\x1b[Kepoch {}/{}  batch {}/{}  loss {:.4g}", place.epoch + 1, m_command.epochs,
-                   place.batch, m_trainer.batchesPerEpoch(),
-                   record.rows > 0 ? record.rowLoss / static_cast<double>(record.rows) : 0.0);
+        fmt::print(
+            stderr, "\r\x1b[Kepoch {}/{}  batch {}/{}  loss {}", place.epoch + 1, m_command.epochs,
+            place.batch, m_trainer.batchesPerEpoch(),
+            formatNumber(record.rows > 0 ? record.rowLoss / static_cast<double>(record.rows) : 0.0, 4));
         std::fflush(stderr);
         m_isShown = true;
     }

@@ -98,6 +98,10 @@ std::string formatCount(double count) {
 
 std::string formatExactBytes(std::uint64_t bytes) { return grouped(bytes) + " B"; }
 
+std::string formatNumber(double value, int digits) {
+    return std::isnan(value) ? "nan" : fmt::format("{:.{}g}", value, digits);
+}
+
 std::string formatMs(double ns) {
     const double ms = ns / 1e6;
     if (!(ms > 0)) return "0 ms";

@@ -14,6 +14,9 @@ std::string formatBytes(double bytes);
 std::string formatExactBytes(std::uint64_t bytes);
 /// A number of things in three digits: "842", "11.7k", "2.36M", "1.10B".
 std::string formatCount(double count);
+/// A tensor's value or a loss, with this many digits: "0.125", "1e+20", "nan". A NaN has no sign, which an
+/// arithmetic operation sets at random.
+std::string formatNumber(double value, int digits = 6);
 /// Takes nanoseconds; always prints ms so that columns compare: "0.012 ms", "1,234 ms".
 std::string formatMs(double ns);
 /// Nanoseconds in ms, for files.

@@ -1,5 +1,6 @@
 #include "graph/breakpoint.h"
 
+#include "core/format.h"
 #include "core/tensor_statistics.h"
 
 #include <fmt/format.h>
@@ -142,7 +143,8 @@ std::optional<std::string> Breakpoint::found(const TensorStatistics& s) const {
     if (!looks() || (!counts && s.finite == 0)) return std::nullopt;
     const double value = valueOf(statistic, s);
     if (!holds(value, relation, limit)) return std::nullopt;
-    return fmt::format("{}{} is {:.6g}", name(statistic), kind == Kind::input ? " of an input" : "", value);
+    return fmt::format("{}{} is {}", name(statistic), kind == Kind::input ? " of an input" : "",
+                       formatNumber(value));
 }
 
 bool Breakpoint::isSameStop(const Breakpoint& other) const noexcept {

@@ -1,3 +1,4 @@
+#include "core/format.h"
 #include "core/text_table.h"
 #include "profile/rank_report.h"
 #include "profile/report.h"
@@ -21,9 +22,6 @@ constexpr const char* kNoFigure = "–";
 std::string heading(const std::string& title, bool color) {
     return color ? "\n\x1b[1m" + title + "\x1b[0m\n" : '\n' + title + '\n';
 }
-
-/// Up to six significant digits.
-std::string figure(double value) { return fmt::format("{:.6g}", value); }
 
 /// "37 %"; with a sign if `plus` is set, "+12 %".
 std::string percent(const std::optional<double>& value, std::string_view plus = {}) {
@@ -133,10 +131,10 @@ std::string probes(const RunReport& report, bool color) {
     for (const ProbeValue& probe : report.probes) {
         std::string seen = "no elements";
         if (probe.elements == 1)
-            seen = probe.digits.empty() ? figure(probe.value) : probe.digits;
+            seen = probe.digits.empty() ? formatNumber(probe.value) : probe.digits;
         else if (probe.elements > 1)
-            seen = fmt::format("min {}  max {}  mean {}", figure(probe.minimum), figure(probe.maximum),
-                               figure(probe.mean));
+            seen = fmt::format("min {}  max {}  mean {}", formatNumber(probe.minimum),
+                               formatNumber(probe.maximum), formatNumber(probe.mean));
         if (probe.elements > 1 && probe.notANumber > 0) seen += fmt::format("  nan {}", probe.notANumber);
         table.add({probe.name, seen, probe.type});
     }

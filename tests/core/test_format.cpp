@@ -2,6 +2,8 @@
 #include "core/text_table.h"
 #include "support/test_main.h"
 
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 
 using namespace twb;
@@ -39,6 +41,16 @@ private Q_SLOTS:
         QCOMPARE(counted(3, "op"), "3 ops");
         QCOMPARE(counted(1, "copy", "copies"), "1 copy");
         QCOMPARE(counted(2, "copy", "copies"), "2 copies");
+    }
+
+    void numbers() {
+        QCOMPARE(formatNumber(0.1), "0.1");
+        QCOMPARE(formatNumber(1.0 / 3, 4), "0.3333");
+        QCOMPARE(formatNumber(-1e20), "-1e+20");
+        QCOMPARE(formatNumber(-std::numeric_limits<double>::infinity()), "-inf");
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        QCOMPARE(formatNumber(std::copysign(nan, -1.0)), "nan");
+        QCOMPARE(formatNumber(std::copysign(nan, 1.0)), "nan");
     }
 
     void rates() {
