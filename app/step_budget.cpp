@@ -1,5 +1,6 @@
 #include "app/step_budget.h"
 
+#include "app/shared_options.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "placement/device_rule.h"
@@ -66,7 +67,8 @@ void StepBudget::addTo(CLI::App& command) {
         .add_option("--max-syncs", syncs,
                     "Fail if the CPU waits for a device more often than this in one iteration, "
                     "which is a training step in a capture")
-        ->type_name("N");
+        ->type_name("N")
+        ->check(wholeBetween(0));
     command
         .add_option("--max-transfer-bytes", transferBytes,
                     "Fail if one iteration copies more than this between devices, such as 20MB")

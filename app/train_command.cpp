@@ -104,10 +104,10 @@ void TrainCommand::addTo(CLI::App& command) {
     for (const OptimizerName& optimizer : optimizerNames()) optimizers.push_back(optimizer.name);
     command.add_option("--epochs", epochs, "Epochs in total, with those before --resume; default: 10")
         ->type_name("N")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000000}));
+        ->check(wholeBetween(1, 1'000'000'000));
     command.add_option("--batch", batch, "Rows per batch; default: those of the Batches nodes")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(wholeBetween(1));
     command.add_option("--loss", loss, "The loss node, if the graph has no training module")
         ->type_name("NODE");
     command
@@ -122,25 +122,34 @@ void TrainCommand::addTo(CLI::App& command) {
         .add_option("--lr", rate,
                     "Learning rate; default: the file's, else 0.01 for sgd, rmsprop and adagrad, 0.001 for "
                     "adam and adamw, 0.0001 for lion")
-        ->type_name("R");
-    command.add_option("--momentum", momentum, "Momentum of sgd or rmsprop")->type_name("M");
-    command.add_option("--weight-decay", weightDecay, "Weight decay")->type_name("W");
+        ->type_name("R")
+        ->check(numberBetween(0));
+    command.add_option("--momentum", momentum, "Momentum of sgd or rmsprop")
+        ->type_name("M")
+        ->check(numberBetween(0));
+    command.add_option("--weight-decay", weightDecay, "Weight decay")
+        ->type_name("W")
+        ->check(numberBetween(0));
     command.add_flag("--nesterov", nesterov, "Nesterov momentum of sgd; needs --momentum");
     command.add_option("--schedule", schedule, "Schedule of the learning rate")
         ->type_name("NAME")
         ->check(CLI::IsMember({"constant", "step", "exponential", "cosine", "one_cycle", "plateau"}));
-    command.add_option("--warmup", warmup, "Steps of linear warm-up")->type_name("N");
-    command.add_option("--clip-norm", clipNorm, "Largest norm of all gradients together")->type_name("X");
+    command.add_option("--warmup", warmup, "Steps of linear warm-up")->type_name("N")->check(wholeBetween(0));
+    command.add_option("--clip-norm", clipNorm, "Largest norm of all gradients together")
+        ->type_name("X")
+        ->check(numberBetween(0));
     command
         .add_option("--clip-value", clipValue,
                     "Largest absolute value of each element of a gradient; applied before --clip-norm")
         ->type_name("X")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::PositiveNumber)
+        ->check(numberBetween(0));
     command
         .add_option("--ema", averageDecay,
                     "Also keep a moving average of the parameters, with this decay; --export-weights writes "
                     "it as a tensor \"NAME average\"")
-        ->type_name("D");
+        ->type_name("D")
+        ->check(numberBetween(0, 1));
     command
         .add_option(
             "--amp", amp,
@@ -162,10 +171,12 @@ void TrainCommand::addTo(CLI::App& command) {
         command.add_option("--checkpoint", checkpoints, "Folder for checkpoints")->type_name("DIR");
     command.add_option("--every", every, "Steps between two checkpoints; default: an epoch")
         ->type_name("N")
-        ->needs(folder);
+        ->needs(folder)
+        ->check(wholeBetween(1));
     command.add_option("--keep", keep, "Checkpoints to keep; --resume uses the newest; default: 3")
         ->type_name("K")
-        ->needs(folder);
+        ->needs(folder)
+        ->check(wholeBetween(1, 1'000'000));
     command.add_flag("--resume", resume, "Continue from the last checkpoint")->needs(folder);
     command
         .add_option("--early-stop", stopOn, "Stop when this metric has not improved for --patience epochs")
@@ -175,7 +186,7 @@ void TrainCommand::addTo(CLI::App& command) {
         .add_option("--patience", patience,
                     "Epochs without improvement before --early-stop ends the training; default: 5")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(wholeBetween(1));
     command
         .add_option("--report", report,
                     "Write the figures of each epoch, the loss of each step, and a classifier's confusion "

@@ -204,7 +204,7 @@ void addQuantizeCommand(CLI::App& app, ExitCode& exit) {
                      "Share of the elements of each activation that its int8 range holds, in percent; the "
                      "others are clipped; default: 100, the least and the largest element")
         ->type_name("P")
-        ->check(CLI::Range(50.0, 100.0));
+        ->check(numberBetween(50, 100));
     command->add_flag("--keep-first-last", options->keepFirstAndLast,
                       "Keep the first and the last product or convolution in f32; for int8");
     command->add_option("--report", options->report, "Write the accuracy and the times as JSON")

@@ -86,6 +86,16 @@ private Q_SLOTS:
         row({"run", "a.twb", "--iterations", "1e5"},
             "--iterations: 1e5 is not a whole number from 1 to 1000000000");
         row({"batch", "a.twb", "--iterations", "0"}, "--iterations: 0 is not a whole number from 1");
+        row({"check", "a.twb", "--max-syncs", "-1"}, "--max-syncs: -1 is not a whole number of at least 0");
+        row({"check", "a.twb", "--max-syncs", "99999999999999999999"},
+            "--max-syncs: 99999999999999999999 is");
+        row({"quantize", "a.twb", "-o", "b.twb", "--percentile", "nan"},
+            "--percentile: nan is not a number from 50 to 100");
+        for (const char* option : {"--lr", "--momentum", "--weight-decay", "--clip-norm", "--clip-value"})
+            for (const char* number : {"nan", "inf", "-1"}) row({"train", "a.twb", option, number}, option);
+        row({"train", "a.twb", "--ema", "nan"}, "--ema: nan is not a number from 0 to 1");
+        row({"train", "a.twb", "--warmup", "-1"}, "--warmup: -1 is not a whole number of at least 0");
+        row({"train", "a.twb", "--checkpoint", "c", "--every", "0"}, "--every: 0 is not a whole number");
         row({"run", "a.twb", "--device-map", "tpu:0=real"},
             "--device-map \"tpu:0=real\" is not a device mapping");
         row({"run", "a.twb", "--device-map", "cuda:0=simulated:t4", "--device-map", "cuda:0=simulated:l4"},
