@@ -143,14 +143,53 @@ private:
         }
     }
 
+    /// Equal kernels, one after the other, in a stretch that repeats as the iterations of a run do: a GPU
+    /// makes a CUDA graph of short ones. A single launch would take longer.
+    class Stretch {
+    public:
+        Stretch(Calibrator& owner, const LoneOp& bench, int length)
+            : m_owner(owner), m_stream(owner.m_backend.createStream(QueueKind::compute)),
+              m_timings(static_cast<std::size_t>(length)), m_launches(m_timings.size(), bench.launch()) {
+            for (std::size_t i = 0; i < m_launches.size(); ++i) {
+                m_launches[i].step = static_cast<std::uint32_t>(i);
+                m_launches[i].guard = &owner.m_failures;
+                m_launches[i].timing = &m_timings[i];
+                m_stretch.push_back(&m_launches[i]);
+            }
+        }
+        /// From the start of the first kernel to the end of the last, in ns per kernel.
+        double pass() {
+            m_stream->launchStretch(m_stretch);
+            m_stream->synchronize();
+            m_owner.m_backend.collect(m_timings);
+            m_owner.m_failures.rethrow();
+            return static_cast<double>(m_timings.back().end - m_timings.front().start) /
+                   static_cast<double>(m_timings.size());
+        }
+
+    private:
+        Calibrator& m_owner;
+        std::unique_ptr<Stream> m_stream;
+        std::vector<LaunchTiming> m_timings;
+        std::vector<Launch> m_launches;
+        std::vector<const Launch*> m_stretch;
+    };
+
     double bestLaunch(const LoneOp& bench, int& count) {
-        Launch launch = bench.launch();
-        launch.guard = &m_failures;
-        const auto times = repeat(QueueKind::compute, [&](Stream& stream, LaunchTiming& timing) {
-            launch.timing = &timing;
-            stream.launch(launch);
-        });
-        count = static_cast<int>(times.size());
+        constexpr double kStretchNs = 1e6;
+        Stretch shortest(*this, bench, 2);
+        shortest.pass(); // warms up
+        const double estimate = std::max(shortest.pass(), 1.0);
+        const int length = std::clamp(static_cast<int>(kStretchNs / estimate), 2, kLaunches);
+        Stretch stretch(*this, bench, length);
+        stretch.pass();
+        std::vector<double> times;
+        double sum = 0;
+        for (int i = 0; i < kMostRepeats && (i < 8 || sum < m_effort.enoughNs); ++i) {
+            times.push_back(stretch.pass());
+            sum += times.back() * length;
+        }
+        count = static_cast<int>(times.size()) * length;
         return bestOf(times);
     }
 
@@ -209,30 +248,13 @@ private:
         require("MatMul", DType::f32); // a profile requires this figure
     }
 
-    /// Kernels of one element, one after the other, in a stretch that repeats as the iterations of a run do:
-    /// a GPU makes a CUDA graph of it. From the start of the first kernel to the end of the last; the best
-    /// pass.
+    /// Kernels of one element.
     void measureLaunches() {
         const LoneOp bench(m_backend, "Neg", {{DType::f32, Shape{1}}});
-        const auto stream = m_backend.createStream(QueueKind::compute);
-        std::vector<LaunchTiming> timings(kLaunches);
-        std::vector<Launch> launches(kLaunches, bench.launch());
-        std::vector<const Launch*> stretch;
-        for (std::size_t i = 0; i < launches.size(); ++i) {
-            launches[i].step = static_cast<std::uint32_t>(i);
-            launches[i].guard = &m_failures;
-            launches[i].timing = &timings[i];
-            stretch.push_back(&launches[i]);
-        }
+        Stretch stretch(*this, bench, kLaunches);
         CalibrationRow row;
-        for (int pass = 0; pass < kPasses; ++pass) {
-            stream->launchStretch(stretch);
-            stream->synchronize();
-            m_backend.collect(timings);
-            m_failures.rethrow();
-            const double ns = static_cast<double>(timings.back().end - timings.front().start) / kLaunches;
-            row.ns = pass == 0 ? ns : std::min(row.ns, ns);
-        }
+        row.ns = stretch.pass();
+        for (int pass = 1; pass < kPasses; ++pass) row.ns = std::min(row.ns, stretch.pass());
         row.what = "launch";
         row.size = "1 element";
         row.count = kLaunches * kPasses;
