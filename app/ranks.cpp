@@ -1,7 +1,6 @@
 #include "app/ranks.h"
 
 #include "app/placement_options.h"
-#include "backends/mpi_world.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -47,22 +46,22 @@ void writeAll(int descriptor, std::string_view text) {
     }
 }
 
-/// Says why the job ends, unless another rank of this machine has said so before.
-void sayOnce(const char* folder, const std::string& sentence, int descriptor,
-             const std::function<void(const std::string&)>& writeFailure) {
-    if (folder[0]) {
-        const int file =
-            ::open((fs::path(folder) / kFailed).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file < 0) return;
-        writeAll(file, sentence);
-        ::close(file);
-    }
-    writeAll(descriptor, "twb: " + sentence + '\n');
-    try {
-        writeFailure(sentence);
-    } catch (const std::exception& error) {
-        writeAll(descriptor, fmt::format("twb: {}\n", error.what()));
-    }
+std::string contentOf(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The text that the first process of all machines has written to this file: `text`, if it is this one.
+/// Nothing if the file cannot be written.
+std::optional<std::string> firstText(const fs::path& path, const std::string& text) {
+    std::string own = path.string() + "-XXXXXX";
+    const int file = ::mkostemp(own.data(), O_CLOEXEC);
+    if (file < 0) return std::nullopt;
+    writeAll(file, text);
+    ::close(file);
+    const bool isThere = ::link(own.c_str(), path.c_str()) == 0 || errno == EEXIST; // atomic, also on NFS
+    ::unlink(own.c_str());
+    return isThere ? std::optional(contentOf(path)) : std::nullopt;
 }
 
 } // namespace
@@ -85,6 +84,9 @@ struct Ranks::Shared {
     std::atomic<bool> hasEnded{false}; ///< in order, or with an error that has been said
     std::atomic<bool> hasMet{false};   ///< `folder` is valid, and has the files of all ranks of this machine
     std::array<char, 512> folder{};    ///< of the job, on this machine
+    std::array<char, 512> reason{};    ///< if the job has ranks on other machines: beside the logs, the file
+                                       ///< with the reason for which the job has failed
+    bool hasFirst = false;             ///< rank 0 is on this machine; valid once `hasMet` is set
 };
 
 /// In a file of the job's folder: what a rank shares with the watches of all ranks of its machine.
@@ -105,13 +107,17 @@ Ranks::Ranks(const RankOptions& options, const fs::path& file,
     MpiOptions mpi;
     mpi.stallSeconds = stallSecondsOf(std::getenv("TWB_STALL_SECONDS"));
     mpi.listener = this;
+    mpi.figures = [this] { return figures(); };
+    mpi.heard = [this](int rank, std::string_view node, const RankFigures& figures) {
+        heard(rank, node, figures);
+    };
     m_stderr = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     std::optional<Error> noLog;
+    m_logs = fs::absolute(options.logs.empty() ? fs::path(file).replace_extension(".ranks")
+                                               : fs::path(options.logs));
     if (m_launcher.rank != 0) {
-        fs::path folder = options.logs;
-        if (folder.empty()) folder = fs::path(file).replace_extension(".ranks");
         try {
-            keepLog(folder);
+            keepLog(m_logs);
         } catch (const Error& error) {
             noLog = error;
         }
@@ -240,8 +246,25 @@ RankPulse* Ranks::pulse() const noexcept { return m_public ? &m_public->pulse : 
 
 std::vector<LiveRank> Ranks::live() const {
     std::vector<const RankPulse*> pulses;
-    for (const Public* one : m_here) pulses.push_back(one ? &one->pulse : nullptr);
+    const std::lock_guard lock(m_farMutex);
+    for (std::size_t rank = 0; rank < m_here.size(); ++rank)
+        pulses.push_back(m_here[rank]          ? &m_here[rank]->pulse
+                         : rank < m_far.size() ? m_far[rank].get()
+                                               : nullptr);
     return liveRanks(pulses);
+}
+
+RankFigures Ranks::figures() const noexcept {
+    return m_shared->hasMet && m_public ? m_public->pulse.figures() : RankFigures();
+}
+
+void Ranks::heard(int rank, std::string_view node, const RankFigures& figures) {
+    if (!m_shared->hasMet || m_here.empty() || m_here[static_cast<std::size_t>(rank)]) return;
+    const std::lock_guard lock(m_farMutex);
+    m_far.resize(m_here.size());
+    std::unique_ptr<RankPulse>& pulse = m_far[static_cast<std::size_t>(rank)];
+    if (!pulse) pulse = std::make_unique<RankPulse>();
+    pulse->show(node, figures);
 }
 
 /// Runs in the watch until its rank has ended. All watches of a machine look at all of its ranks: a launcher
@@ -250,11 +273,13 @@ void Ranks::watch(int own) const {
     constexpr int kMeetMs = 20;
     constexpr int kOthersMs = 150;
     std::vector<Watched> ranks;
+    bool hasMet = false;
     for (;;) {
         std::vector<pollfd> ends{{own, 0, 0}};
         for (const Watched& one : ranks) ends.push_back({one.life, 0, 0});
-        if (::poll(ends.data(), ends.size(), ranks.empty() ? kMeetMs : -1) < 0) continue;
-        if (ranks.empty() && m_shared->hasMet) {
+        if (::poll(ends.data(), ends.size(), hasMet ? -1 : kMeetMs) < 0) continue;
+        if (!hasMet && m_shared->hasMet) {
+            hasMet = true;
             ranks = ranksHere();
             if (!ranks.empty()) continue;
         }
@@ -267,13 +292,61 @@ void Ranks::watch(int own) const {
             ranks.erase(ranks.begin() + static_cast<std::ptrdiff_t>(i));
         }
         if (ended.size() > 1) ::usleep(kOthersMs * 1000); // another watch may have seen more
+        // So may those of other machines, where a rank may have ended first.
+        if (!ended.empty() && ranks.empty() && m_shared->reason[0]) ::usleep(2 * kOthersMs * 1000);
         if (!ended.empty())
-            sayOnce(m_shared->folder.data(),
-                    sentenceFor(ended[0].rank, ended[0].shared->process, ended[0].shared->pulse.node()),
-                    m_stderr, m_writeFailure);
+            say(sentenceFor(ended[0].rank, ended[0].shared->process, ended[0].shared->pulse.node()), true);
         else if (isOwnEnd && !m_shared->hasMet && !m_shared->hasEnded)
-            sayOnce("", sentenceFor(m_launcher.rank, 0, ""), m_stderr, m_writeFailure);
-        if (isOwnEnd) return;
+            say(sentenceFor(m_launcher.rank, 0, ""), true);
+        if (!isOwnEnd) continue;
+        if (m_launcher.localRank == 0) clearUp(ranks);
+        return;
+    }
+}
+
+/// Removes the files of a job that has failed, after its ranks and watches on this machine have ended.
+void Ranks::clearUp(const std::vector<Watched>& ranks) const {
+    const fs::path folder = m_shared->folder.data();
+    std::error_code failed;
+    if (folder.empty() || !fs::exists(folder / kFailed, failed)) return;
+    ::close(m_stderr); // the launcher waits for its end
+    constexpr int kLookMs = 100;
+    for (const Watched& one : ranks) {
+        pollfd end{one.life, 0, 0};
+        // A FIFO does not hang up if its rank ended before this process opened it.
+        while (::poll(&end, 1, kLookMs) <= 0 && ::kill(one.shared->process, 0) == 0) {
+        }
+    }
+    // The other watches read the reason. A launcher may need some seconds for the ranks of other machines.
+    const bool isShared = m_shared->reason[0] && m_shared->hasFirst;
+    ::usleep((isShared ? 5 : 1) * 1'000'000);
+    fs::remove_all(folder, failed);
+    if (isShared) fs::remove(m_shared->reason.data(), failed);
+}
+
+/// Says why the job ends, unless another rank of this machine has said so before. `isSeen`: a watch has seen
+/// the end of a rank, which may be the launcher's answer to the end of another one.
+void Ranks::say(const std::string& sentence, bool isSeen) const {
+    std::string reason = sentence;
+    if (const char* const file = m_shared->reason.data(); file[0]) {
+        if (const auto first = firstText(file, sentence))
+            reason = *first;
+        else if (isSeen)
+            reason += "; a rank on another machine may have ended before it";
+    }
+    if (const char* const folder = m_shared->folder.data(); folder[0]) {
+        const int file =
+            ::open((fs::path(folder) / kFailed).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file < 0) return;
+        writeAll(file, reason);
+        ::close(file);
+    }
+    writeAll(m_stderr, "twb: " + reason + '\n');
+    if (m_shared->hasMet && !m_shared->hasFirst) return; // the report is rank 0's, on its machine
+    try {
+        m_writeFailure(reason);
+    } catch (const std::exception& error) {
+        writeAll(m_stderr, fmt::format("twb: {}\n", error.what()));
     }
 }
 
@@ -301,9 +374,14 @@ void Ranks::meet() {
     m_world->run(barrier);
     m_shared->folder = folder;
     if (folder[0]) publish(folder.data());
+    const World::Info& info = m_world->info();
+    const std::string reason = (m_logs / ('.' + fs::path(folder.data()).filename().string())).string();
+    if (folder[0] && info.localSize < info.size && reason.size() < m_shared->reason.size())
+        put(m_shared->reason, reason);
     m_world->run(barrier);
     if (folder[0])
         for (int rank = 0; rank < m_world->size(); ++rank) m_here.push_back(open(rank));
+    m_shared->hasFirst = m_here.empty() || m_here[0];
     m_shared->hasMet = true;
 }
 
@@ -338,12 +416,9 @@ void Ranks::active(const RankActivity& activity) noexcept {
 std::string Ranks::whyOver() {
     const char* folder = m_shared->folder.data();
     if (!folder[0]) return {};
-    std::ifstream file(fs::path(folder) / kFailed);
-    return {std::istreambuf_iterator<char>(file), {}};
+    return contentOf(fs::path(folder) / kFailed);
 }
 
-void Ranks::failed(const std::string& sentence) noexcept {
-    sayOnce(m_shared->folder.data(), sentence, m_stderr, m_writeFailure);
-}
+void Ranks::failed(const std::string& sentence) noexcept { say(sentence, false); }
 
 } // namespace twb

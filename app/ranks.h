@@ -2,6 +2,7 @@
 
 #include "app/exit_code.h"
 #include "backends/launcher.h"
+#include "backends/mpi_world.h"
 #include "backends/world.h"
 #include "profile/rank_pulse.h"
 
@@ -10,7 +11,9 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace twb {
@@ -42,7 +45,7 @@ public:
     /// Rank 0 prints and writes.
     bool isFirst() const noexcept { return m_world->rank() == 0; }
     bool isAlone() const noexcept { return m_world->size() == 1; }
-    /// What the other ranks of this machine see of this one; null if this is the only rank.
+    /// What the other ranks see of this one; null if this is the only rank.
     RankPulse* pulse() const noexcept;
     /// All ranks, as their pulses show them. May be called from any thread.
     std::vector<LiveRank> live() const;
@@ -64,6 +67,10 @@ private:
     std::vector<Watched> ranksHere() const;
     const Public* open(int rank) const;
     std::string sentenceFor(int rank, int process, const std::string& node) const;
+    void say(const std::string& sentence, bool isSeen) const;
+    void clearUp(const std::vector<Watched>& ranks) const;
+    RankFigures figures() const noexcept;
+    void heard(int rank, std::string_view node, const RankFigures& figures);
     void meet();
     void publish(const std::filesystem::path& folder);
 
@@ -71,9 +78,12 @@ private:
     std::function<void(const std::string&)> m_writeFailure;
     Shared* m_shared = nullptr;
     Public* m_public = nullptr;
+    std::filesystem::path m_logs;
     std::vector<const Public*> m_here; ///< by rank; null: on another machine
-    int m_life = -1;                   ///< a FIFO that the system closes with this process
-    int m_stderr = -1;                 ///< the stderr that the launcher has given
+    mutable std::mutex m_farMutex;
+    std::vector<std::unique_ptr<RankPulse>> m_far; ///< by rank: what those of other machines have told
+    int m_life = -1;                               ///< a FIFO that the system closes with this process
+    int m_stderr = -1;                             ///< the stderr that the launcher has given
     std::shared_ptr<World> m_world;
 };
 

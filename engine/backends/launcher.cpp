@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 
 namespace twb {
 namespace {
@@ -42,10 +43,23 @@ int tasksOnNode(std::string_view text, int node) {
     return 1;
 }
 
-/// Cores on which this process may run.
-int ownCores() {
+/// Cores on which a process may run; 0: this process.
+cpu_set_t coresOf(pid_t process) {
     cpu_set_t cores;
-    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(process, sizeof cores, &cores) != 0) CPU_SET(0, &cores);
+    return cores;
+}
+
+/// Open MPI 4 binds the ranks of a small job to a core each, even those that are alone on their machine. It
+/// passes on the options by which a user chooses the cores.
+bool bindsUnasked(const std::function<const char*(const char*)>& variable) {
+    if (!variable("OMPI_MCA_orte_bound_at_launch")) return false;
+    for (const char* chosen : {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_list",
+                               "OMPI_MCA_rmaps_base_cpus_per_proc", "OMPI_MCA_orte_rankfile"})
+        if (variable(chosen)) return false;
+    const char* const mapping = variable("OMPI_MCA_rmaps_base_mapping_policy"); // "slot:PE=2"
+    return !mapping || std::string_view(mapping).find("PE=") == std::string_view::npos;
 }
 
 } // namespace
@@ -61,7 +75,8 @@ Launcher launcherIn(const std::function<const char*(const char*)>& variable) {
                number("OMPI_COMM_WORLD_RANK", 0),
                number("OMPI_COMM_WORLD_SIZE", 1),
                number("OMPI_COMM_WORLD_LOCAL_RANK", 0),
-               number("OMPI_COMM_WORLD_LOCAL_SIZE", 1)};
+               number("OMPI_COMM_WORLD_LOCAL_SIZE", 1),
+               bindsUnasked(variable)};
     } else if (numberIn(variable("SLURM_STEP_NUM_TASKS"))) {
         const char* tasks = variable("SLURM_STEP_TASKS_PER_NODE");
         out = {"srun",
@@ -95,10 +110,17 @@ std::string visibleGpus(int localRank, int gpus) {
 void shareMachine(const Launcher& launcher) {
     if (launcher.size == 1) return;
     if (!std::getenv("OMP_NUM_THREADS")) {
-        // A launcher that binds its ranks has shared out the cores already.
-        const unsigned all = std::max(1U, std::thread::hardware_concurrency());
-        const int share = std::max(1, static_cast<int>(all) / launcher.localSize);
-        setHostThreads(std::min(share, ownCores()));
+        int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+        if (launcher.bindsUnasked) {
+            const cpu_set_t launchers = coresOf(getppid());
+            all = std::min(all, CPU_COUNT(&launchers));
+            const cpu_set_t own = coresOf(0);
+            if (CPU_COUNT(&own) < all / launcher.localSize)
+                sched_setaffinity(0, sizeof launchers, &launchers);
+        }
+        // A launcher that was asked to bind its ranks has shared out the cores already.
+        const cpu_set_t own = coresOf(0);
+        setHostThreads(std::min(std::max(1, all / launcher.localSize), CPU_COUNT(&own)));
     }
     if (std::getenv("CUDA_VISIBLE_DEVICES")) return;
     std::error_code failed;

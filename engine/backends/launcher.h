@@ -14,6 +14,8 @@ struct Launcher {
     int size = 1;
     int localRank = 0; ///< among the ranks on this machine
     int localSize = 1;
+    bool bindsUnasked = false; ///< it may have bound the rank to fewer cores than its share, though nobody
+                               ///< has asked for that
 };
 
 /// `variable`: a variable of the environment, or null.
@@ -25,8 +27,9 @@ Launcher launcher();
 std::string visibleGpus(int localRank, int gpus);
 
 /// Makes this process one of several on its machine: its share of the cores becomes the number of its
-/// threads, unless OMP_NUM_THREADS is set, and cuda:0 its own GPU, unless CUDA_VISIBLE_DEVICES is set. To be
-/// called before the first backend is made.
+/// threads, unless OMP_NUM_THREADS is set, and cuda:0 its own GPU, unless CUDA_VISIBLE_DEVICES is set. A rank
+/// that its launcher has bound to fewer cores unasked may use those of the launcher. To be called before the
+/// first thread is started.
 void shareMachine(const Launcher& launcher);
 
 } // namespace twb

@@ -82,9 +82,13 @@ struct Beat {
     std::uint64_t calls = 0;   ///< of all ranks, that it has begun
     std::int64_t exitCode = 0; ///< with a sentence: of the job
     std::int32_t isRunning = 0;
-    std::int32_t isLeaving = 0; ///< it has made all its calls
+    std::int32_t isLeaving = 0;   ///< it has made all its calls
+    std::uint64_t iterations = 0; ///< and below: RankFigures
+    double iterationNs = 0;
+    double rows = 0;
+    std::int32_t isModelled = 0;
     std::array<char, 160> node{};
-    std::array<char, 320> sentence{}; ///< why the rank has ended the world, or ""
+    std::array<char, 292> sentence{}; ///< why the rank has ended the world, or ""
 };
 static_assert(sizeof(Beat) == kTwbMpiBeatBytes);
 
@@ -104,7 +108,8 @@ class MpiWorld final : public World {
 public:
     MpiWorld(const TwbMpiTable& table, const MpiOptions& options)
         : World(Info{}), m_table(table), m_stallNs(static_cast<std::int64_t>(options.stallSeconds * 1e9)),
-          m_beatNs(std::clamp<std::int64_t>(m_stallNs / 10, 50'000'000, kSecond)) {
+          m_beatNs(std::clamp<std::int64_t>(m_stallNs / 10, 50'000'000, kSecond)), m_figures(options.figures),
+          m_heard(options.heard) {
         setListener(options.listener);
         onThread([this] {
             if (const char* sentence = m_table.open())
@@ -218,6 +223,13 @@ private:
         beat.isRunning = own.isRunning ? 1 : 0;
         beat.isLeaving = m_isLeaving ? 1 : 0;
         beat.exitCode = m_exitCode.load();
+        if (m_figures) {
+            const RankFigures figures = m_figures();
+            beat.iterations = figures.iterations;
+            beat.iterationNs = figures.iterationNs;
+            beat.rows = figures.rows;
+            beat.isModelled = figures.isModelled ? 1 : 0;
+        }
         write(beat.node, own.node);
         write(beat.sentence, sentence);
         for (int peer = 0; peer < size(); ++peer)
@@ -233,6 +245,9 @@ private:
                                beat.isRunning != other.last.isRunning;
             if (moved) other.moved = now;
             other.last = beat;
+            if (m_heard)
+                m_heard(peer, beat.node.data(),
+                        {beat.iterations, beat.iterationNs, beat.rows, beat.isModelled != 0});
             if (beat.sentence[0] == 0) continue;
             if (!isAborted()) {
                 m_isTold = true;
@@ -334,6 +349,8 @@ private:
     const TwbMpiTable& m_table;
     const std::int64_t m_stallNs;
     const std::int64_t m_beatNs;
+    const std::function<RankFigures()> m_figures;
+    const std::function<void(int, std::string_view, const RankFigures&)> m_heard;
     std::atomic<int> m_exitCode{1};
     std::atomic<std::int64_t> m_endNs{0};
     // Used by the world's thread only.

@@ -3,16 +3,32 @@
 #include "backends/launcher.h"
 #include "backends/world.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <string_view>
 
 namespace twb {
+
+/// How far a rank's run is, as it tells the others.
+struct RankFigures {
+    std::uint64_t iterations = 0; ///< completed; 0: the other figures are not known
+    double iterationNs = 0;       ///< over the last iterations
+    double rows = 0;              ///< of a batch
+    bool isModelled = false;
+};
 
 struct MpiOptions {
     /// A rank that others wait for, and that does not answer or takes no step for so long, is taken for lost:
     /// the job ends, and its last step is named. 0: never.
     double stallSeconds = 60;
     WorldListener* listener = nullptr; ///< must outlive the world
+    /// Asked on the world's thread, ten times in `stallSeconds`, but at least once a second; empty: no
+    /// figures.
+    std::function<RankFigures()> figures;
+    /// Told on the world's thread about each message of another rank, with its current step or "".
+    std::function<void(int rank, std::string_view node, const RankFigures& figures)> heard;
 };
 
 /// The world of this process in a job of several ranks. Opens the plugin of an MPI implementation: the one

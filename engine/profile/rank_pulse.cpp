@@ -1,5 +1,7 @@
 #include "profile/rank_pulse.h"
 
+#include "backends/mpi_world.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -28,6 +30,19 @@ std::string RankPulse::node() const {
         if (before % 2 == 0 && before == m_nodeVersion.load(std::memory_order_relaxed)) break;
     }
     return out;
+}
+
+RankFigures RankPulse::figures() const noexcept {
+    const std::uint64_t iterations = m_iterations.load(std::memory_order_acquire);
+    return {iterations, m_iterationNs, m_rows, m_isModelled};
+}
+
+void RankPulse::show(std::string_view node, const RankFigures& figures) noexcept {
+    setNode(node);
+    m_iterationNs = figures.iterationNs;
+    m_rows = figures.rows;
+    m_isModelled = figures.isModelled;
+    m_iterations.store(figures.iterations, std::memory_order_release);
 }
 
 RankPulseWriter::RankPulseWriter(RankPulse& pulse, const Plan& plan)

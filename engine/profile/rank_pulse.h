@@ -14,11 +14,13 @@
 
 namespace twb {
 
+struct RankFigures;
+
 /// A rank of a run that goes on.
 struct LiveRank {
     RankPace pace;        ///< over the last iterations
     std::string node;     ///< its current step, or ""
-    bool isKnown = false; ///< false: it is on another machine, or its run has not started
+    bool isKnown = false; ///< false: its run has not started, or it has told nothing yet
     bool hasWait = false; ///< `pace.waitNs` is known: all ranks are here, and measured
 
     bool operator==(const LiveRank&) const = default;
@@ -32,6 +34,9 @@ public:
 
     void setNode(std::string_view node) noexcept;
     std::string node() const;
+    RankFigures figures() const noexcept;
+    /// Shows what a rank of another machine has told; its arrivals at calls are not known.
+    void show(std::string_view node, const RankFigures& figures) noexcept;
 
 private:
     friend class RankPulseWriter;
@@ -77,8 +82,8 @@ private:
     std::int64_t m_startedNs = 0;
 };
 
-/// The ranks as they are now, by rank; null is a rank of another machine. A rank waits from its arrival at a
-/// call to that of the last rank.
+/// The ranks as they are now, by rank; null is a rank of which nothing is known. A rank waits from its
+/// arrival at a call to that of the last rank.
 std::vector<LiveRank> liveRanks(std::span<const RankPulse* const> ranks);
 /// The ranks of a run that has ended.
 std::vector<LiveRank> endedRanks(const std::vector<RankPace>& ranks);

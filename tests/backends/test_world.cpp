@@ -357,6 +357,23 @@ private Q_SLOTS:
         QCOMPARE(launcherOf({{"OMPI_COMM_WORLD_SIZE", "four"}}).size, 1);
     }
 
+    /// Open MPI 4 binds few ranks to a core each, unless the user has said how to bind them.
+    void aBindingThatNobodyAskedForIsKnown() {
+        using Variables = std::map<std::string, std::string>;
+        const auto binds = [](Variables more) {
+            more.insert({{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}});
+            return launcherOf(more).bindsUnasked;
+        };
+        const auto bound = std::pair("OMPI_MCA_orte_bound_at_launch", "1");
+        QVERIFY(!binds({}));
+        QVERIFY(binds({bound}));
+        QVERIFY(binds({bound, {"OMPI_MCA_rmaps_base_mapping_policy", "node"}}));
+        QVERIFY(!binds({bound, {"OMPI_MCA_rmaps_base_mapping_policy", "slot:PE=2"}}));
+        QVERIFY(!binds({bound, {"OMPI_MCA_hwloc_base_binding_policy", "core"}}));
+        QVERIFY(!binds({bound, {"OMPI_MCA_hwloc_base_cpu_list", "0,1"}}));
+        QVERIFY(!launcherOf({{"PMI_SIZE", "2"}, bound}).bindsUnasked);
+    }
+
     void eachLocalRankHasItsOwnGpuFirst() {
         QCOMPARE(visibleGpus(0, 4), std::string("0,1,2,3"));
         QCOMPARE(visibleGpus(2, 4), std::string("2,3,0,1"));

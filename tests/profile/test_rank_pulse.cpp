@@ -1,3 +1,4 @@
+#include "backends/mpi_world.h"
 #include "profile/example_plan.h"
 #include "profile/rank_pulse.h"
 #include "support/rank_trace.h"
@@ -82,6 +83,30 @@ private Q_SLOTS:
         QCOMPARE(now.size(), std::size_t(2));
         QVERIFY(now[0].isKnown && !now[0].hasWait && !now[1].isKnown);
         QCOMPARE(slowestOf(now), -1);
+    }
+
+    /// It tells its figures, but its arrivals are on another clock.
+    void aRankElsewhereHasAPaceAndNoWait() {
+        RankPulse own;
+        RankPulse there;
+        for (RankPulse* pulse : {&own, &there}) {
+            RankPulseWriter writer(*pulse, *m_plan);
+            writer.started(0);
+            writer.add(m_job.records(*m_plan, 0, 0));
+            writer.progress(1);
+        }
+        RankPulse told;
+        told.show("sum", there.figures());
+        const RankPulse* ranks[] = {&own, &told};
+        const std::vector<LiveRank> now = liveRanks(ranks);
+        QVERIFY(now[1].isKnown && !now[0].hasWait && !now[1].hasWait);
+        QCOMPARE(now[1].node, std::string("sum"));
+        QCOMPARE(now[1].pace.iterations, 1.0);
+        QCOMPARE(now[1].pace.iterationNs, now[0].pace.iterationNs);
+        QVERIFY(now[1].pace.iterationNs > 0);
+        QCOMPARE(slowestOf(now), -1);
+        told.show("", {});
+        QVERIFY(!liveRanks(ranks)[1].isKnown);
     }
 
     /// Ranks wait in real time.

@@ -1,0 +1,337 @@
+"""Runs jobs of several ranks on several hosts, which are namespaces of this machine (host_bed.py), by mpirun of Open MPI
+and mpiexec of MPICH over ssh.
+
+Usage: several_hosts.py TWB [--only NAME] [--rounds N]. Ends with 77, and a sentence, where no hosts can be made.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from host_bed import CannotMakeHosts, Hosts, wait_for
+
+A, B = "twb-a", "twb-b"
+VARIABLES = {
+    "TWB_CUDA_PLUGIN": "none", "TWB_OPS": "none", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    # Several ranks share this machine's cores: those that wait must not take them from those that compute.
+    "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+
+
+class Launcher:
+    def __init__(self, name, program, ranks_on):
+        self.name, self.program, self._ranks_on = name, program, ranks_on
+
+    def command(self, places, variables=()):
+        """`places`: the number of ranks by host. `variables`: names of those that all ranks need."""
+        passed = [word for name in variables for word in ("-x", name)] if self.name == "openmpi" else []
+        return [self.program, "-n", str(sum(places.values())), *self._ranks_on(places), *passed]
+
+    @staticmethod
+    def rank_of(variables):
+        # A run that a rank of a batch has started is no rank.
+        return variables.get("OMPI_COMM_WORLD_RANK") or variables.get("PMI_RANK")
+
+
+LAUNCHERS = [
+    Launcher("openmpi", "mpirun.openmpi", lambda places: ["--host", ",".join(f"{h}:{n}" for h, n in places.items())]),
+    Launcher("mpich", "mpiexec.mpich", lambda places: ["-hosts", ",".join(f"{h}:{n}" for h, n in places.items())]),
+]
+
+
+def write_npy(path, shape, code, kind, values):
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"
+    header = text + " " * (-(len(text) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                     struct.pack(f"<{len(values)}{code}", *values))
+
+
+def write_project(path, nodes):
+    """`nodes`: (op, name, lane, attributes, names of inputs; with a number, that output)."""
+    lanes, ids, lines, edges = [], {}, [], []
+    for number, (op, name, lane, attributes, inputs) in enumerate(nodes, start=1):
+        if lane not in lanes:
+            lanes.append(lane)
+        ids[name] = number
+        lines.append({"id": number, "op": op, "name": name, "lane": lanes.index(lane) + 1, "attributes": attributes})
+        for port, source in enumerate(inputs):
+            source, output = source if isinstance(source, tuple) else (source, 0)
+            edges.append({"from": [ids[source], output], "to": [number, port]})
+    path.write_text(json.dumps({
+        "format": "tensor-workbench", "version": 1,
+        "lanes": [{"id": i, "device": lane} for i, lane in enumerate(lanes, start=1)], "nodes": lines, "edges": edges}))
+
+
+def write_training(folder):
+    """A layer in f64 with a cross-entropy loss on 93 rows, in batches of 10."""
+    dice = random.Random(5)
+    write_project(folder / "net.twb", [
+        ("Batches", "data", "cpu", {"path": "x.npy", "labels": "y.npy", "batch_size": 10}, []),
+        ("Parameter", "w", "cpu", {"shape": [3, 8], "init": "xavier_uniform", "dtype": "f64"}, []),
+        ("Parameter", "b", "cpu", {"shape": [3], "dtype": "f64"}, []),
+        ("Gemm", "scores", "cpu", {"transB": True}, ["data", "w", "b"]),
+        ("SoftmaxCrossEntropyLoss", "loss", "cpu", {}, ["scores", ("data", 1)]),
+    ])
+    write_npy(folder / "x.npy", (93, 8), "d", "<f8", [dice.uniform(-1, 1) + (k == row % 3) for row in range(93)
+                                                    for k in range(8)])
+    write_npy(folder / "y.npy", (93,), "q", "<i8", [row % 3 for row in range(93)])
+
+
+def weights_in(path):
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    out = {}
+    for name, entry in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            start, end = entry["data_offsets"]
+            out[name] = struct.unpack(f"<{(end - start) // 8}d", data[8 + size + start:8 + size + end])
+    return out
+
+
+TRAIN = ["train", "net.twb", "--loss", "loss", "--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.1"]
+ENDLESS = [*TRAIN, "--epochs", "1000000", "--quiet", "--checkpoint", "c", "--every", "5", "--report", "r.json"]
+
+
+class Suite:
+    def __init__(self, hosts, folder, twb, launcher, rounds):
+        self.hosts, self.folder, self.twb, self.launcher, self.rounds = hosts, folder, twb, launcher, rounds
+
+    def fresh(self):
+        """An empty folder that all hosts see."""
+        for entry in self.folder.iterdir():
+            if entry != self.hosts.bed:
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+    def run(self, places, arguments, more=()):
+        return self.hosts.run(A, [*self.launcher.command(places, more), self.twb, *arguments], more)
+
+    def start(self, places, arguments, more=()):
+        return self.hosts.start(A, [*self.launcher.command(places, more), self.twb, *arguments], more)
+
+    def json(self, name):
+        return json.loads((self.folder / name).read_text())
+
+    def process(self, rank):
+        for host, pid, variables, is_watch in self.hosts.processes_of("twb"):
+            if not is_watch and self.launcher.rank_of(variables) == str(rank):
+                return host, pid
+        return None
+
+    def expect_nobody_left(self):
+        if not wait_for(lambda: not self.hosts.processes_of("twb")):
+            left = [(host, pid, "watch" if is_watch else "rank") for host, pid, _, is_watch in
+                    self.hosts.processes_of("twb")]
+            raise AssertionError(f"still running: {left}")
+
+    # Tests: one for each method with this prefix.
+
+    def test_a_training_gives_the_parameters_of_one_process(self):
+        write_training(self.folder)
+        options = ["--epochs", "5", "--report", "r.json"]
+        alone = self.hosts.run(A, [self.twb, *TRAIN, *options, "--export-weights", "alone.safetensors"])
+        assert alone.returncode == 0, alone.stderr
+        ended = self.run({A: 1, B: 2}, [*TRAIN, *options, "--export-weights", "w.safetensors", "--checkpoint", "c"])
+        assert ended.returncode == 0, ended.stderr
+        wanted, found = weights_in(self.folder / "alone.safetensors"), weights_in(self.folder / "w.safetensors")
+        far = max(abs(a - b) for name in wanted for a, b in zip(wanted[name], found[name]))
+        assert set(wanted) == {"w", "b"} and far <= 1e-12, far
+        hashes = self.json("r.json")["ranks"]["parameter_hashes"]
+        assert len(hashes) == 3 and len(set(hashes)) == 1, hashes
+        for rank in (1, 2):
+            assert "epoch 5/5" in (self.folder / f"net.ranks/rank{rank}.log").read_text()
+        # Another number of ranks and hosts continues from rank 0's checkpoint.
+        ended = self.run({B: 2}, [*TRAIN, "--epochs", "6", "--checkpoint", "c", "--resume"])
+        assert ended.returncode == 0 and "resumed from epoch 6, step 50" in ended.stderr, ended.stderr
+
+    def test_a_rank_has_the_cores_of_its_host(self):
+        write_project(self.folder / "g.twb", [("Full", "x", "cpu", {"shape": [4], "value": 1.5}, []),
+                                              ("AllReduce", "sum", "cpu", {}, ["x"])])
+        ended = self.run({A: 1, B: 2}, ["run", "g.twb", "--trace", "t.json", "--iterations", "20"])
+        assert ended.returncode == 0, ended.stderr
+        cores = os.cpu_count()
+        threads = [int(re.search(r"(\d+) threads?", text).group(1)) for text in
+                   [ended.stdout] + [(self.folder / f"g.ranks/rank{rank}.log").read_text() for rank in (1, 2)]]
+        assert threads == [cores, max(1, cores // 2), max(1, cores // 2)], threads
+        events = self.json("t.json")["traceEvents"]
+        names = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+        assert names == {f"rank 0 on {A}", f"rank 1 on {B}", f"rank 2 on {B}"}, names
+        # On one clock: no sum ends before all ranks have begun it. The clocks are compared on a busy machine.
+        sums = {}
+        for e in events:
+            if e["ph"] == "X" and e["name"] == "sum":
+                sums.setdefault(e["pid"] // 1000, []).append((e["ts"], e["ts"] + e["dur"]))
+        assert len(sums) == 3 and all(len(one) == 20 for one in sums.values()), sums
+        for each in zip(*(sorted(one) for one in sums.values())):
+            late = max(start for start, _ in each) - min(end for _, end in each)
+            assert late < 100_000, f"{late} us"
+
+    def test_lanes_divide_a_graph(self):
+        write_project(self.folder / "g.twb", [
+            ("Full", "a", "cuda:0", {"shape": [64, 64], "value": -2.0}, []),
+            ("To", "there", "rank1/cuda:0", {}, ["a"]),
+            ("Abs", "b", "rank1/cuda:0", {}, ["there"]),
+            ("To", "out", "rank1/cpu", {}, ["b"]),
+            ("Save", "save", "rank1/cpu", {"path": "b.npy"}, ["out"]),
+            ("To", "back", "cpu", {}, ["b"]),
+            ("Probe", "seen", "cpu", {}, ["back"])])
+        ended = self.run({A: 1, B: 1}, ["run", "g.twb", "--iterations", "3", "--device-map", "cuda:0=simulated:h200",
+                                        "--report", "r.json"])
+        assert ended.returncode == 0, ended.stderr
+        assert "seen  min 2  max 2" in ended.stdout, ended.stdout
+        assert (self.folder / "b.npy").stat().st_size > 64 * 64 * 4
+        assert "cuda:0" in (self.folder / "g.ranks/rank1.log").read_text()
+
+    def test_ranks_of_other_hosts_have_live_figures(self):
+        write_project(self.folder / "g.twb", [("Full", "x", "cpu", {"shape": [200, 200], "value": 0.5}, []),
+                                              ("MatMul", "p", "cpu", {}, ["x", "x"]),
+                                              ("AllReduce", "sum", "cpu", {}, ["p"])])
+        job = self.start({A: 1, B: 2}, ["run", "g.twb", "--iterations", "1000000", "--events", "events"])
+
+        def figures():
+            try:
+                lines = (self.folder / "events").read_text().split("\n")[:-1]
+            except OSError:
+                return []
+            rows = [line for line in lines if '"iteration_ns"' in line or '"ranks"' in line]
+            return json.loads(rows[-1]).get("ranks", []) if rows else []
+
+        def are_shown():
+            return len(figures()) == 3 and all(rank.get("iterations", 0) > 0 for rank in figures())
+
+        assert wait_for(lambda: are_shown() or job.poll() is not None), figures()
+        assert job.poll() is None, job.communicate()[1]
+        first = figures()[2]["iterations"]
+        assert wait_for(lambda: figures()[2]["iterations"] > first), figures()
+        assert figures()[2].get("node"), figures()
+        job.terminate()
+        job.communicate()
+        self.expect_nobody_left()
+
+    def test_hosts_share_out_a_batch(self):
+        write_project(self.folder / "g.twb", [("Full", "x", "cpu", {"shape": [4], "value": 1.5}, []),
+                                              ("Probe", "seen", "cpu", {}, ["x"])])
+        members = 300
+        batch = ["batch", "g.twb", "--set", "x.value=" + ",".join(map(str, range(members))), "--report", "out"]
+        reports = lambda: [p for p in (self.folder / "out").glob("g*.json")] if (self.folder / "out").exists() else []
+        for _ in range(2):
+            known = len(reports())
+            job = self.start({A: 1, B: 2}, batch)
+            assert wait_for(lambda: len(reports()) >= known + 6 or job.poll() is not None)
+            os.kill(self.process(2)[1], signal.SIGKILL)
+            out, err = job.communicate()
+            assert job.returncode != 0, err
+            self.expect_nobody_left()
+        before = {path: path.read_bytes() for path in reports()}
+        assert len(before) < members, "the jobs were too fast for this test"
+        ended = self.run({A: 1, B: 2}, batch)
+        assert ended.returncode == 0, ended.stderr
+        summary = self.json("out/summary.json")
+        assert (summary["count"], summary["failed"]) == (members, 0), summary["failed"]
+        assert len({run["name"] for run in summary["runs"]}) == members == len(reports())
+        assert all(path.read_bytes() == text for path, text in before.items())
+
+    def lost(self, places, hurt, more=()):
+        """Trains endlessly, lets `hurt` do its work after the first checkpoint, and returns what is said."""
+        self.fresh()
+        write_training(self.folder)
+        job = self.start(places, ENDLESS, more)
+        assert wait_for(lambda: (self.folder / "c/checkpoint.json").exists() or job.poll() is not None)
+        assert job.poll() is None, job.communicate()[1]
+        hurt()
+        out, err = job.communicate(timeout=300)
+        assert job.returncode != 0, err
+        self.expect_nobody_left()
+        report = self.json("r.json")
+        assert report["status"] == "failed", report
+        resumed = self.hosts.run(A, [self.twb, *TRAIN, "--epochs", "1", "--quiet", "--checkpoint", "c", "--resume"])
+        assert resumed.returncode == 0, resumed.stderr
+        left = [str(path) for name in (A, B) for path in
+                Path(f"/proc/{self.hosts.inside[name]}/root/tmp").glob("twb-ranks-*")]
+        left += [path.name for path in (self.folder / "net.ranks").glob(".twb-ranks-*")]
+        assert wait_for(lambda: not any(Path(path).exists() for path in left)), left
+        return err, report["error"]
+
+    def test_a_killed_rank_is_named(self):
+        for round in range(self.rounds):
+            for rank in (0, 1, 2) if self.rounds == 1 else (random.randrange(3),):
+                err, error = self.lost({A: 1, B: 2}, lambda: os.kill(self.process(rank)[1], signal.SIGKILL))
+                wanted = f"rank {rank} of 3 was killed or has ended early (process "
+                assert error.startswith(wanted) and "its last step was \"" in error, (rank, error, err)
+                assert f"twb: {wanted}" in err, err
+                assert not re.search(rf"twb: rank [^{rank}] of 3 was killed", err), err
+
+    def test_a_stopped_rank_is_named(self):
+        for round in range(self.rounds):
+            for rank in (0, 1) if self.rounds == 1 else (random.randrange(3),):
+                err, error = self.lost({A: 1, B: 2}, lambda: os.kill(self.process(rank)[1], signal.SIGSTOP),
+                                       {"TWB_STALL_SECONDS": "3"})
+                assert error.startswith(f"rank {rank} has not answered for 3 s"), (rank, error, err)
+
+    def test_a_host_that_cannot_be_reached_ends_the_job(self):
+        try:
+            err, error = self.lost({A: 1, B: 1}, lambda: self.hosts.unplug(B), {"TWB_STALL_SECONDS": "3"})
+        finally:
+            self.hosts.plug(B)
+        assert error.startswith("rank 1 has not answered for 3 s"), (error, err)
+
+    def test_a_project_that_one_host_lacks_is_named(self):
+        write_training(self.folder)
+        for name in ("net.twb", "x.npy", "y.npy"):
+            self.hosts.run(A, ["cp", name, "/tmp"])
+        arguments = [*TRAIN, "--epochs", "1", "--quiet"]
+        arguments[1] = "/tmp/net.twb"
+        ended = self.run({A: 1, B: 1}, arguments)
+        assert ended.returncode != 0, ended.stdout
+        assert "rank 1 failed: " in ended.stderr and "/tmp/net.twb" in ended.stderr, ended.stderr
+        self.expect_nobody_left()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("twb", type=Path)
+    parser.add_argument("--only", default="", help="tests whose name contains this")
+    parser.add_argument("--launcher", default="")
+    parser.add_argument("--rounds", type=int, default=int(os.environ.get("TWB_RANK_ROUNDS", "1")),
+                        help="kills and stops of a random rank; default: each rank once")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("several_hosts.py: ended by SIGTERM"))  # removes the hosts
+    twb = options.twb.resolve()
+    launchers = [one for one in LAUNCHERS if shutil.which(one.program) and options.launcher in one.name and
+                 (twb.parent.parent / f"lib/libtwb_mpi_{one.name}.so").exists()]
+    if not launchers:
+        print("skipped: no MPI; install openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev")
+        return 77
+    failed = 0
+    folder = Path(tempfile.mkdtemp(prefix="hosts-", dir=twb.parent.parent))
+    try:
+        with Hosts([A, B], folder, twb.parent.parent, VARIABLES) as hosts:
+            for launcher in launchers:
+                suite = Suite(hosts, folder, twb, launcher, options.rounds)
+                for name in [name for name in dir(suite) if name.startswith("test_") and options.only in name]:
+                    suite.fresh()
+                    try:
+                        getattr(suite, name)()
+                        print(f"passed: {name} ({launcher.name})", flush=True)
+                    except Exception:
+                        failed += 1
+                        print(f"FAILED: {name} ({launcher.name})\n{traceback.format_exc()}", flush=True)
+    except CannotMakeHosts as reason:
+        print(f"skipped: {reason}")
+        return 77
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
