@@ -198,6 +198,27 @@ private Q_SLOTS:
                  qPrintable(text));
     }
 
+    /// Python refuses a source with a null character.
+    void controlCharactersAreLeftOut() {
+        GraphMaker maker;
+        const NodeId x = maker.node("Ones", "x\x07", "cpu", {{"shape", Integers{2}}});
+        maker.node("Probe", std::string("p\0q", 3), "cpu", {}, {x});
+        Graph graph = maker.graph();
+        GraphInfo info = graph.info();
+        info.title = std::string("a\0b", 3);
+        info.description = std::string("c\0\x1b\x7f\nd \"\"\"", 10);
+        DeltaBuilder builder(graph, "describe");
+        builder.setInfo(info);
+        graph.apply(builder.take());
+        const Program twb;
+        saveProject(graph, twb.fsPath("g.twb"));
+        const Ended ended = twb.run({"export", "g.twb", "--to", "pytorch", "-o", "g.py"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        for (const char c : twb.read("g.py"))
+            QVERIFY2((c >= ' ' && c != '\x7f') || c == '\n' || static_cast<unsigned char>(c) >= 0x80,
+                     qPrintable(QString::number(c)));
+    }
+
     void integersAreClippedToIntegers() {
         GraphMaker maker;
         const NodeId x = maker.node("Ones", "x", "cpu", {{"shape", Integers{4}}, {"dtype", "i64"}});

@@ -8,10 +8,12 @@
 namespace twb::pytorch {
 namespace {
 
-/// Escapes text for a docstring, so that it cannot end it.
+/// Escapes text for a docstring, so that it cannot end it. Python refuses sources with a null character.
 std::string quiet(std::string text) {
-    for (char& c : text)
+    for (char& c : text) {
         if (c == '\\' || c == '"') c = '\'';
+        if ((c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == '\x7f') c = ' ';
+    }
     return text;
 }
 
