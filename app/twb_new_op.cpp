@@ -13,7 +13,10 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace twb {
 namespace {
@@ -64,29 +67,40 @@ ExitCode write(const NewOpOptions& options) {
     std::error_code failed;
     if (fs::exists(folder, failed) && !fs::is_empty(folder, failed))
         throw Error(ErrorCode::io, fmt::format("new-op: the folder {} is not empty", folder.string()));
+    const bool isNew = !fs::exists(folder, failed);
     fs::create_directories(folder, failed);
     if (failed)
         throw Error(ErrorCode::io,
                     fmt::format("cannot create the folder {}: {}", folder.string(), failed.message()));
     const fs::path sdk = resourceFolder() / "sdk";
-    const auto writeSource = [&](const char* extension) {
-        const std::string code = replaced(textOf(sdk / (std::string("op") + extension)), kExample, name);
-        writeFileAtomically(folder / (file + extension),
-                            replaced(code, lowerCase(std::string(kExample)), file));
+    std::vector<fs::path> written;
+    const auto save = [&](const std::string& fileName, const std::string& text) {
+        writeFileAtomically(folder / fileName, text);
+        written.push_back(folder / fileName);
     };
-    writeSource(".c");
-    if (options.cuda) writeSource(".cu");
-    writeFileAtomically(folder / "CMakeLists.txt",
-                        fmt::format("cmake_minimum_required(VERSION 3.22)\n"
-                                    "project({0} LANGUAGES C)\n"
-                                    "if(NOT CMAKE_BUILD_TYPE)\n"
-                                    "  set(CMAKE_BUILD_TYPE Release)\n"
-                                    "endif()\n"
-                                    "find_package(TensorWorkbenchSdk REQUIRED {2}HINTS \"{1}\")\n"
-                                    "twb_add_plugin({0} {0}.c{3})\n",
-                                    file, fs::absolute(sdk, failed).string(),
-                                    options.cuda ? "OPTIONAL_COMPONENTS CUDA " : "",
-                                    options.cuda ? fmt::format(" {}.cu", file) : ""));
+    const auto saveSource = [&](const char* extension) {
+        const std::string code = replaced(textOf(sdk / (std::string("op") + extension)), kExample, name);
+        save(file + extension, replaced(code, lowerCase(std::string(kExample)), file));
+    };
+    try {
+        saveSource(".c");
+        if (options.cuda) saveSource(".cu");
+        save("CMakeLists.txt", fmt::format("cmake_minimum_required(VERSION 3.22)\n"
+                                           "project({0} LANGUAGES C)\n"
+                                           "if(NOT CMAKE_BUILD_TYPE)\n"
+                                           "  set(CMAKE_BUILD_TYPE Release)\n"
+                                           "endif()\n"
+                                           "find_package(TensorWorkbenchSdk REQUIRED {2}HINTS \"{1}\")\n"
+                                           "twb_add_plugin({0} {0}.c{3})\n",
+                                           file, fs::absolute(sdk, failed).string(),
+                                           options.cuda ? "OPTIONAL_COMPONENTS CUDA " : "",
+                                           options.cuda ? fmt::format(" {}.cu", file) : ""));
+    } catch (const Error&) {
+        // The same command would find its folder not empty.
+        for (const fs::path& one : written) fs::remove(one, failed);
+        if (isNew) fs::remove(folder, failed);
+        throw;
+    }
     printResult(fmt::format("{0}: a plug-in with the op {1}. Build it and use it:\n"
                             "  cmake -S {0} -B {0}/build && cmake --build {0}/build\n"
                             "  TWB_OPS={0}/build/{2}.so twb ops {1}\n",

@@ -219,6 +219,20 @@ private Q_SLOTS:
         QVERIFY(snapshot(twb) == before);
     }
 
+    /// The same command would refuse a folder that is not empty.
+    void aFailedPluginLeavesNoFolder() {
+        const Program twb;
+        QProcess process;
+        process.setWorkingDirectory(twb.file(QString()));
+        process.start("bash",
+                      {"-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" new-op Bend -o bend", Program::path()});
+        const Ended ended = Program::wait(process);
+        QCOMPARE(ended.exit, 4);
+        QVERIFY2(ended.err.contains("cannot be written: "), qPrintable(ended.err));
+        QVERIFY(!twb.exists("bend"));
+        QCOMPARE(twb.run({"new-op", "Bend", "-o", "bend"}).exit, 0);
+    }
+
     void invalidProjectNameIsRefused() {
         const Program twb;
         twb.write("A.onnx", bytesOf(largeModel(1)));
