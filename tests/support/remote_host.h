@@ -122,32 +122,8 @@ public:
                            << file(key) << QStringLiteral("-N") << QString());
             if (!make.waitForFinished() || make.exitCode() != 0) return;
         }
-        const int port = freePort();
-        write(QStringLiteral("sshd_config"),
-              QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
-                             "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
-                             "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n"
-                             "SetEnv %4\n")
-                  .arg(port)
-                  .arg(file(QStringLiteral("host")), file(QStringLiteral("user.pub")), environment()));
-        write(QStringLiteral("ssh_config"),
-              QStringLiteral("Host there\n  HostName 127.0.0.1\n  Port %1\n  IdentityFile %2\n"
-                             "  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile %3\n"
-                             "  LogLevel ERROR\n"
-                             "Host nobody\n  HostName 127.0.0.1\n  Port 1\n")
-                  .arg(port)
-                  .arg(file(QStringLiteral("user")), file(QStringLiteral("known"))));
-        m_sshd.setStandardErrorFile(QProcess::nullDevice()); // nobody reads it
-        m_sshd.start(sshd, {QStringLiteral("-D"), QStringLiteral("-e"), QStringLiteral("-f"),
-                            file(QStringLiteral("sshd_config"))});
-        if (!m_sshd.waitForStarted()) return;
-        for (int i = 0; i < 100 && !m_isUp; ++i) {
-            QProcess ssh;
-            ssh.start(QStringLiteral("ssh"), {QStringLiteral("-F"), file(QStringLiteral("ssh_config")),
-                                              QStringLiteral("there"), QStringLiteral("true")});
-            m_isUp = ssh.waitForFinished() && ssh.exitCode() == 0;
-            if (!m_isUp) QTest::qWait(50);
-        }
+        // Another program may take a free port before sshd does.
+        for (int attempt = 0; attempt < 5 && !m_isUp; ++attempt) m_isUp = start(sshd, freePort());
     }
     ~SshHost() override {
         m_sshd.terminate();
@@ -180,6 +156,39 @@ public:
     }
 
 private:
+    /// False if sshd does not get the port.
+    bool start(const QString& sshd, int port) {
+        write(QStringLiteral("sshd_config"),
+              QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
+                             "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+                             "PermitRootLogin prohibit-password\nPidFile none\nSubsystem sftp internal-sftp\n"
+                             "SetEnv %4\n")
+                  .arg(port)
+                  .arg(file(QStringLiteral("host")), file(QStringLiteral("user.pub")), environment()));
+        write(QStringLiteral("ssh_config"),
+              QStringLiteral("Host there\n  HostName 127.0.0.1\n  Port %1\n  IdentityFile %2\n"
+                             "  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile %3\n"
+                             "  LogLevel ERROR\n"
+                             "Host nobody\n  HostName 127.0.0.1\n  Port 1\n")
+                  .arg(port)
+                  .arg(file(QStringLiteral("user")), file(QStringLiteral("known"))));
+        m_sshd.setStandardErrorFile(QProcess::nullDevice()); // nobody reads it
+        m_sshd.start(sshd, {QStringLiteral("-D"), QStringLiteral("-e"), QStringLiteral("-f"),
+                            file(QStringLiteral("sshd_config"))});
+        if (!m_sshd.waitForStarted()) return false;
+        // A connection that comes before sshd listens is refused. Without a port sshd ends.
+        for (int i = 0; i < 100 && m_sshd.state() == QProcess::Running; ++i) {
+            QProcess ssh;
+            ssh.start(QStringLiteral("ssh"), {QStringLiteral("-F"), file(QStringLiteral("ssh_config")),
+                                              QStringLiteral("there"), QStringLiteral("true")});
+            if (ssh.waitForFinished() && ssh.exitCode() == 0) return true;
+            m_sshd.waitForFinished(50);
+        }
+        m_sshd.kill();
+        m_sshd.waitForFinished();
+        return false;
+    }
+
     /// What runs there need: sshd passes no environment on.
     static QString environment() {
         QStringList out{QStringLiteral("OMPI_ALLOW_RUN_AS_ROOT=1"),
