@@ -114,6 +114,8 @@ std::string formatMs(double ns) {
 
 std::string formatRate(double gbPerSecond) {
     if (!(gbPerSecond > 0)) return "0 GB/s";
+    if (gbPerSecond < 0.0005) // of a few bytes: one digit that is not 0
+        return fmt::format("{:.{}f} GB/s", gbPerSecond, int(std::ceil(-std::log10(gbPerSecond))));
     if (gbPerSecond < 0.0995) return fmt::format("{:.3f} GB/s", gbPerSecond);
     if (gbPerSecond < 99.95) return fmt::format("{:.1f} GB/s", gbPerSecond);
     return fmt::format("{:.0f} GB/s", gbPerSecond);

@@ -57,6 +57,8 @@ private Q_SLOTS:
         QCOMPARE(formatRate(0), "0 GB/s");
         QCOMPARE(formatRate(7.84), "7.8 GB/s");
         QCOMPARE(formatRate(0.0123), "0.012 GB/s");
+        QCOMPARE(formatRate(0.00033), "0.0003 GB/s");
+        QCOMPARE(formatRate(0.00002), "0.00002 GB/s");
         QCOMPARE(formatRate(4800), "4800 GB/s");
     }
 

@@ -48,7 +48,7 @@ constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "total ms"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Total time of all copies"), 72},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "GB/s"),
-     QT_TRANSLATE_NOOP("twb::LedgerModel", "Rate of the median copy"), 52},
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Rate of the median copy"), 60},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "of peak"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Rate as a share of the profile's link rate for pinned memory"),
      68},
