@@ -41,13 +41,16 @@ QPushButton:focus, QToolButton[role="button"]:focus { border-color: @accent; }
 QPushButton:disabled, QToolButton[role="button"]:disabled { color: @disabled; }
 QPushButton[role="primary"], QPushButton:default { background: @accent; border-color: @accent; color: @onAccent; font-weight: 600; }
 QPushButton[role="primary"]:hover, QPushButton:default:hover { background: @accent-hover; border-color: @accent-hover; }
-QPushButton[role="primary"]:disabled { background: @accent-40; border-color: transparent; color: @onAccent; }
+QPushButton[role="primary"]:disabled, QPushButton:default:disabled { background: @accent-40; border-color: transparent; color: @onAccent; }
 QPushButton[role="primary"]:focus { border-color: @text; }
 QPushButton[role="link"] { background: transparent; border: none; color: @accent; padding: 0 4px; }
 QPushButton[role="link"]:hover { color: @text; }
+QPushButton[role="link"]:disabled { color: @disabled; }
 QPushButton[role="fix"] { background: @raised; border: 1px solid @border; padding: 4px 8px; color: @accent; font-weight: 600; text-align: left; }
 QPushButton[role="fix"]:hover { border-color: @accent; background: @accent-12; }
 QPushButton[role="fix"]:focus { border-color: @accent; }
+QPushButton[role="fix"]:disabled { color: @disabled; }
+QPushButton[role="compact"] { padding: 1px 12px; min-height: 16px; }
 QToolButton { background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 3px; }
 QToolButton:hover { background: @raised-hover; }
 QToolButton:pressed, QToolButton:checked { background: @accent-22; }
@@ -59,6 +62,7 @@ QPushButton[role="segment"] {
 QPushButton[role="segment"]::menu-indicator { image: none; width: 0; }
 QPushButton[role="segment"]:hover { color: @text; background: @raised-hover; }
 QPushButton[role="segment"]:checked { background: @accent-22; color: @accent; font-weight: 600; }
+QPushButton[role="segment"]:disabled { color: @disabled; }
 QPushButton[role="segment"]:focus { border: 1px solid @accent; padding: 1px 11px; }
 
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit, QTextEdit {

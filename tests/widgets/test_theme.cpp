@@ -3,7 +3,10 @@
 #include "widgets/theme.h"
 
 #include <QApplication>
+#include <QDialog>
 #include <QFile>
+#include <QImage>
+#include <QPushButton>
 #include <QRegularExpression>
 #include <QSet>
 
@@ -133,6 +136,7 @@ private Q_SLOTS:
     void devicesAreToldApart();
     void colourBlindUsersTellColoursApart();
     void styleSheetIsComplete();
+    void disabledButtonsLookDisabled();
     void applyChangesTheCurrentTheme();
 };
 
@@ -227,6 +231,28 @@ void TestTheme::styleSheetIsComplete() {
         }
         QVERIFY(count > 3);
     }
+}
+
+/// Segments, links and default buttons kept their colour.
+void TestTheme::disabledButtonsLookDisabled() {
+    for (const char* role : {"", "segment", "link", "compact", "fix", "primary"}) {
+        QPushButton button(QStringLiteral("Train"));
+        if (*role) button.setProperty("role", QLatin1String(role));
+        button.setFocusPolicy(Qt::NoFocus);
+        button.resize(button.sizeHint());
+        const QImage enabled = button.grab().toImage();
+        button.setEnabled(false);
+        QVERIFY2(button.grab().toImage() != enabled, role);
+    }
+    // The default button of a dialog, in the accent.
+    QDialog dialog;
+    auto* button = new QPushButton(QStringLiteral("Run"), &dialog);
+    button->setDefault(true);
+    dialog.show();
+    const QImage enabled = button->grab().toImage();
+    button->setEnabled(false);
+    const QImage disabled = button->grab().toImage();
+    QVERIFY(disabled.pixelColor(8, 8) != enabled.pixelColor(8, 8)); // not only the text
 }
 
 void TestTheme::applyChangesTheCurrentTheme() {

@@ -180,6 +180,12 @@ QWidget* TrainingPanel::makeControls() {
         layout->addWidget(button);
         return button;
     };
+    const auto command = [&](const QString& text, const QString& name, const QString& what) {
+        QPushButton* button = segment(text, name, what);
+        button->setProperty("role", QStringLiteral("compact"));
+        layout->addSpacing(6);
+        return button;
+    };
     m_epochs = new QSpinBox;
     m_epochs->setObjectName(QStringLiteral("epochs"));
     m_epochs->setProperty("role", QStringLiteral("compact"));
@@ -191,9 +197,9 @@ QWidget* TrainingPanel::makeControls() {
     m_epochs->setToolTip(tr("Sets the number of passes over the data."));
     layout->addWidget(m_epochs);
     layout->addSpacing(8);
-    m_go = segment(tr("Train"), QStringLiteral("train"),
+    m_go = command(tr("Train"), QStringLiteral("train"),
                    tr("Starts a training run from the initial parameter values."));
-    m_stop = segment(tr("Stop"), QStringLiteral("stopTraining"),
+    m_stop = command(tr("Stop"), QStringLiteral("stopTraining"),
                      tr("Stops the training run. You can export the weights until the next run starts."));
     m_views = new QComboBox;
     m_views->setObjectName(QStringLiteral("trainingView"));
