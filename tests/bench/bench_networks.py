@@ -5,16 +5,19 @@
 
 On the cpu the programs take many short turns. A figure is the median over the turns of the median iteration of a turn.
 A ratio is the median over the rounds of the ratio of the two turns, which are next to each other, so that a change of
-the clock rate affects both; its quartiles follow. twb's output is compared with PyTorch's. It also prints the peak of resident memory of twb, and that of a process that runs the model with ONNX
-Runtime, without what Python and NumPy had taken before. With --busy, as many other processes compute without a pause,
-and the median and the 95th percentile of single iterations are compared instead.
+the clock rate affects both; its quartiles follow. twb's output is compared with PyTorch's. It also prints the peak of
+resident memory of twb, and that of a process that runs the model with ONNX Runtime, without what Python and NumPy had
+taken before. With --busy, as many other processes compute without a pause, and the median and the 95th percentile of
+single iterations are compared instead.
 
 On a GPU it compares with PyTorch eager only, and the input is on the GPU from the start for both. It measures twice:
 with f32 products and convolutions, and with both rounded to TF32, which PyTorch does by default for convolutions only.
+There a figure is the minimum over the rounds of the mean iteration, and the ratio is that of the two figures. Both
+programs start iterations without waiting and read results only after ten of them.
 
-There the figure is the minimum over the rounds of the mean iteration, and the ratio is that of the two figures. Both
-programs start iterations without waiting and read results only after ten of them. The warm-up never counts. Programs that are not installed are left out; networks come from tests/conformance/networks.py. twb
-runs the simplified import, which is its default; ONNX Runtime simplifies the model itself.
+The programs take turns, round after round, so that other load affects all of them. The warm-up never counts. Programs
+that are not installed are left out; networks come from tests/conformance/networks.py. twb runs the simplified import,
+which is its default; ONNX Runtime simplifies the model itself.
 """
 
 import argparse
