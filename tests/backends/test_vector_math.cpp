@@ -97,13 +97,15 @@ struct Build {
     decltype(&baseline::map) map;
     decltype(&baseline::pow) pow;
     decltype(&baseline::expSum) expSum;
+    decltype(&baseline::dots) dots;
 };
 
 std::vector<Build> builds() {
-    std::vector<Build> out{{"baseline", baseline::map, baseline::pow, baseline::expSum}};
-    if (__builtin_cpu_supports("avx2")) out.push_back({"AVX2", avx2::map, avx2::pow, avx2::expSum});
+    std::vector<Build> out{{"baseline", baseline::map, baseline::pow, baseline::expSum, baseline::dots}};
+    if (__builtin_cpu_supports("avx2"))
+        out.push_back({"AVX2", avx2::map, avx2::pow, avx2::expSum, avx2::dots});
     if (__builtin_cpu_supports("avx512f"))
-        out.push_back({"AVX-512", avx512::map, avx512::pow, avx512::expSum});
+        out.push_back({"AVX-512", avx512::map, avx512::pow, avx512::expSum, avx512::dots});
     return out;
 }
 
@@ -198,6 +200,31 @@ private Q_SLOTS:
                 in[std::size_t(i)] = 0.25F;
             }
         }
+    }
+
+    /// Every number of elements around the width of a vector, and of rows around those at a time. Nothing
+    /// beside the rows is read, and a NaN reaches its row only.
+    void dotsOfRows() {
+        for (const Build& build : builds())
+            for (std::int64_t length = 1; length <= 40; ++length)
+                for (std::int64_t count = 0; count <= 9; ++count) {
+                    const std::int64_t stride = length + 3;
+                    std::vector<float> x;
+                    for (std::int64_t k = 0; k < length; ++k) x.push_back(float(k % 5) - 1.5F);
+                    std::vector<float> rows(std::size_t(stride * count), kNaN);
+                    for (std::int64_t i = 0; i < count; ++i)
+                        for (std::int64_t k = 0; k < length; ++k)
+                            rows[std::size_t(i * stride + k)] = i == 2 ? kNaN : float((i + k) % 7);
+                    std::vector<float> out(std::size_t(count) + 1, -7.0F);
+                    build.dots(x.data(), length, rows.data(), stride, out.data(), count);
+                    for (std::int64_t i = 0; i < count; ++i) {
+                        double wanted = 0; // exact in f32, too
+                        for (std::int64_t k = 0; k < length; ++k)
+                            wanted += double(x[std::size_t(k)]) * double((i + k) % 7);
+                        QVERIFY(i == 2 ? std::isnan(out[2]) : double(out[std::size_t(i)]) == wanted);
+                    }
+                    QCOMPARE(out.back(), -7.0F);
+                }
     }
 
     /// Subnormal shares of a softmax would slow down the products that read them.

@@ -4,11 +4,13 @@
 #include "backends/cpu/one_thread.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/vector_dots.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -63,6 +65,23 @@ private:
     std::optional<OneThread> m_one;
 };
 
+/// c = alpha · x · b + beta · c for a row x and b with contiguous columns, which are read once.
+void multiplyRow(std::int64_t n, std::int64_t k, float alpha, const float* x, const MatrixOperand<float>& b,
+                 float beta, float* c) {
+    parallelRanges(n, n * k / 4, 16, [&](std::int64_t begin, std::int64_t end) {
+        constexpr std::int64_t kAtOnce = 64;
+        std::array<float, kAtOnce> dots;
+        for (std::int64_t at = begin; at < end; at += kAtOnce) {
+            const std::int64_t count = std::min(kAtOnce, end - at);
+            vectorDots(x, k, b.data + at * b.stride, b.stride, dots.data(), count);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const float product = alpha * dots[static_cast<std::size_t>(i)];
+                c[at + i] = beta == 0 ? product : product + beta * c[at + i];
+            }
+        }
+    });
+}
+
 /// One row of C at a time. B is read row by row in panels that fit the cache.
 template <class T>
 void integerGemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand<T> a,
@@ -109,6 +128,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, T alpha, MatrixOperand
         };
         if (m == 1 && k > 0) {
             // A single row of A, as in networks at batch 1: GEMM would first copy all of B.
+            if constexpr (std::is_same_v<T, float>)
+                if (alpha != 0 && b.transposed && (!a.transposed || a.stride == 1))
+                    return multiplyRow(n, k, alpha, a.data, b, beta, c);
             const GemmThreads threads(32 * static_cast<double>(n) * static_cast<double>(k)); // memory-bound
             if (beta == 0) std::fill_n(c, n, T{0}); // the old values are not read, even if they are NaN
             const bool rows = !b.transposed;        // of B in memory: k rows of n, else n rows of k

@@ -12,6 +12,8 @@ void pow(const float* base, const float* exponent, std::int64_t step, float* out
          std::int64_t count) noexcept;
 float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
+          std::int64_t count) noexcept;
 } // namespace baseline
 
 /// For CPUs with AVX2, FMA and F16C.
@@ -21,6 +23,8 @@ void pow(const float* base, const float* exponent, std::int64_t step, float* out
          std::int64_t count) noexcept;
 float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
+          std::int64_t count) noexcept;
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept;
 void fromHalf(const std::uint16_t* in, float* out, std::int64_t count) noexcept;
 } // namespace avx2
@@ -32,6 +36,8 @@ void pow(const float* base, const float* exponent, std::int64_t step, float* out
          std::int64_t count) noexcept;
 float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
+          std::int64_t count) noexcept;
 } // namespace avx512
 
 } // namespace twb

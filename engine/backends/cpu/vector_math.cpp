@@ -1,5 +1,6 @@
 #include "backends/cpu/vector_math.h"
 
+#include "backends/cpu/vector_dots.h"
 #include "backends/cpu/vector_loops.h"
 #include "core/half.h"
 
@@ -18,13 +19,14 @@ struct Loops {
     decltype(&baseline::pow) pow = baseline::pow;
     decltype(&baseline::max) max = baseline::max;
     decltype(&baseline::expSum) expSum = baseline::expSum;
+    decltype(&baseline::dots) dots = baseline::dots;
 };
 
 const Loops& loops() noexcept {
     static const Loops chosen = [] {
         if (__builtin_cpu_supports("avx512f"))
-            return Loops{avx512::map, avx512::pow, avx512::max, avx512::expSum};
-        return hasAvx2() ? Loops{avx2::map, avx2::pow, avx2::max, avx2::expSum} : Loops{};
+            return Loops{avx512::map, avx512::pow, avx512::max, avx512::expSum, avx512::dots};
+        return hasAvx2() ? Loops{avx2::map, avx2::pow, avx2::max, avx2::expSum, avx2::dots} : Loops{};
     }();
     return chosen;
 }
@@ -44,6 +46,11 @@ float vectorMax(const float* in, std::int64_t count) noexcept { return loops().m
 
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept {
     return loops().expSum(in, shift, out, count);
+}
+
+void vectorDots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
+                std::int64_t count) noexcept {
+    loops().dots(x, length, rows, stride, out, count);
 }
 
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept {
