@@ -21,6 +21,7 @@ private Q_SLOTS:
     void largeOnes();
     void constantWeightsArePackedOnce();
     void winogradIsExactForSpecialNumbers();
+    void channelsLastOnesAreExactForSpecialNumbers();
     void causal();
     void integers();
     void quantized();
@@ -356,6 +357,66 @@ void TestConvolution::winogradIsExactForSpecialNumbers() {
         const QString wrong = difference(fast, image, expected, {1e-5, 2e-5});
         QVERIFY2(wrong.isEmpty(), qPrintable(QStringLiteral("%1: %2").arg(special).arg(wrong)));
         differed |= valuesOf(fast) != expected;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) QVERIFY(differed);
+}
+
+/// Convolutions of single channels, and with windows of one element of a single row, with constant weights.
+/// Some images are narrower than the kernel.
+void TestConvolution::channelsLastOnesAreExactForSpecialNumbers() {
+    struct Sizes {
+        std::int64_t in, out, group, height, width;
+        Integers kernel, strides, pads;
+    };
+    const Sizes all[] = {{16, 16, 16, 9, 13, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+                         {48, 48, 48, 11, 8, {5, 3}, {2, 1}, {2, 0, 1, 2}},
+                         {112, 112, 112, 7, 7, {5, 5}, {1, 1}, {2, 2, 2, 2}},
+                         {272, 272, 272, 3, 2, {5, 5}, {1, 2}, {4, 3, 2, 4}},
+                         {32, 32, 32, 6, 40, {3, 3}, {2, 3}, {0, 0, 0, 0}},
+                         {64, 64, 64, 1, 1, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+                         {96, 40, 1, 1, 1, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+                         {31, 16, 1, 1, 1, {1, 1}, {1, 1}, {0, 0, 0, 0}},
+                         {600, 1001, 1, 1, 1, {1, 1}, {1, 1}, {0, 0, 0, 0}}};
+    Dice dice(9);
+    const Op& op = *findOp("Conv");
+    bool differed = false; // in any bit: another algorithm ran
+    for (const Sizes& s : all) {
+        const auto channelsLast = [](const Shape& shape) {
+            const Tensor memory = Tensor::onHost({DType::f32, shape});
+            return Tensor(memory.buffer(), {DType::f32, shape}, channelsLastStrides(shape), 0);
+        };
+        const std::int64_t batch = s.group == 1 ? 1 : 2;
+        const auto placesOf = [&](std::size_t axis, std::int64_t size) {
+            return (size + s.pads[axis] + s.pads[axis + 2] - s.kernel[axis]) / s.strides[axis] + 1;
+        };
+        const Shape image{batch, s.in, s.height, s.width};
+        const Shape result{batch, s.out, placesOf(0, s.height), placesOf(1, s.width)};
+        const Attributes attributes =
+            completeAttributes(op, {{"group", s.group}, {"strides", s.strides}, {"pads", s.pads}});
+        const Tensor x = channelsLast(image);
+        const Tensor w = dice.tensor(DType::f32, {s.out, s.in / s.group, s.kernel[0], s.kernel[1]}, -1, 1);
+        const Tensor bias = dice.tensor(DType::f32, {s.out}, -1, 1);
+        const Tensor direct = channelsLast(result);
+        const Tensor fast = channelsLast(result);
+        const std::vector<TensorView> inputs{x.view(), w.view(), bias.view()};
+        StepMemory changing;
+        StepMemory constant{nullptr, 0b110};
+        const auto launch = [&](const Tensor& to, StepMemory& memory) {
+            const std::vector<TensorView> outputs{to.view()};
+            op.kernel({inputs, outputs, attributes, nullptr, &memory});
+        };
+        for (const double special : {0.5, std::numeric_limits<double>::quiet_NaN(),
+                                     -std::numeric_limits<double>::infinity(), 0.25}) {
+            copyElements(dice.tensor(DType::f32, image, -1, 1).view(), x.view());
+            x.view().as<float>()[x.elementCount() / 2] = static_cast<float>(special);
+            launch(direct, changing);
+            launch(fast, constant);
+            const std::vector<double> expected = valuesOf(direct);
+            const QString wrong = difference(fast, result, expected, {1e-5, 2e-5});
+            QVERIFY2(wrong.isEmpty(),
+                     qPrintable(QStringLiteral("%1 channels, %2: %3").arg(s.in).arg(special).arg(wrong)));
+            differed |= valuesOf(fast) != expected;
+        }
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) QVERIFY(differed);
 }

@@ -270,10 +270,11 @@ private Q_SLOTS:
         struct Sizes {
             std::int64_t in, out, group, kernel, stride, size;
         };
-        // A first layer, others, one in groups, two for each channel, and two by Winograd's algorithm.
+        // A first layer, others, one in groups, some for each channel or with windows of one element, and two
+        // by Winograd's algorithm.
         const Sizes all[] = {{3, 32, 1, 3, 2, 24},  {32, 48, 1, 1, 1, 14},  {16, 32, 1, 3, 1, 15},
                              {32, 32, 4, 3, 1, 10}, {32, 32, 32, 3, 1, 16}, {24, 24, 24, 5, 2, 11},
-                             {64, 64, 1, 3, 1, 21}};
+                             {64, 64, 1, 3, 1, 21}, {7, 65, 1, 1, 1, 9},    {80, 80, 80, 5, 2, 13}};
         for (const Sizes& s : all)
             for (const double special :
                  {0.5, std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()})

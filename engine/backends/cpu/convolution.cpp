@@ -1,5 +1,6 @@
 #include "backends/cpu/convolution.h"
 
+#include "backends/cpu/channels_last_convolution.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/winograd.h"
@@ -97,6 +98,7 @@ std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s,
                                                            const ProductEnding& ending) {
     if (isEmpty(s)) return nullptr;
     if (auto made = makeWinograd(s, tensors, ending)) return made;
+    if (auto made = makeChannelsLast(s, tensors, ending)) return made;
     return onednn::makeConvolution(s, tensors, ending);
 }
 

@@ -1,0 +1,231 @@
+// Compiled once with AVX2 and once with AVX-512. It uses no inline function of other headers: the linker
+// keeps one copy of such a function for the whole program, which might be the one with AVX-512.
+
+#include "backends/cpu/channels_last_loops.h"
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+
+#include "backends/cpu/vector_functions.h"
+
+namespace twb::TWB_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kMostRows = 12;  ///< of a product that the registers hold
+constexpr int kMostPlaces = 4; ///< of four packs
+#else
+constexpr int kMostRows = 6;
+constexpr int kMostPlaces = 2;
+#endif
+
+std::int64_t smallerOf(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+std::int64_t largerOf(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
+
+/// Applies the ending's function to elements in the cache.
+void apply(const ChannelsEnding& ending, float* y, std::int64_t count) {
+    const Pack a = all(ending.alpha);
+    switch (ending.function) {
+    case ChannelsEnding::Function::none:
+        return;
+    case ChannelsEnding::Function::swish:
+        return each(y, y, count, [a](Pack x) { return swish(x, a); });
+    case ChannelsEnding::Function::hardSwish:
+        return each(y, y, count, [](Pack x) {
+            return x * smaller(all(1), larger(all(0), x * all(1.0F / 6) + all(0.5F)));
+        });
+    case ChannelsEnding::Function::leakyRelu:
+        return each(y, y, count, [a](Pack x) { return choose(isLess(x, all(0)), a * x, x); });
+    }
+}
+
+/// A part of the columns of a product: `packs` packs, the last of which has `lastCount` columns.
+struct Columns {
+    std::int64_t at = 0;
+    std::int64_t lastCount = kWidth;
+    std::int64_t width = kChannelPanel; ///< of the panel
+};
+
+/// `rows` rows and `packs` packs of columns.
+template <int rows, int packs, bool hasOffsets>
+void multiplyRows(const ProductSizes& s, const float* x, const float* w, const Columns& columns,
+                  const ChannelsEnding& ending, float* y) {
+    Pack sums[rows][packs];
+    const auto some = [&](const float* from, int p) {
+        return p == packs - 1 && columns.lastCount < kWidth ? loadSome(from, columns.lastCount) : load(from);
+    };
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+        for (int p = 0; p < packs; ++p) sums[r][p] = all(0);
+    for (std::int64_t k = 0; k < s.inner; ++k, w += columns.width) {
+        const float* const elements = x + (hasOffsets ? s.offsets[k] : k);
+        Pack factors[packs];
+#pragma GCC unroll 16
+        for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r) {
+            const Pack element = all(elements[r * s.step]);
+#pragma GCC unroll 16
+            for (int p = 0; p < packs; ++p) sums[r][p] += element * factors[p];
+        }
+    }
+    const Pack least = all(ending.least);
+    const Pack most = all(ending.most);
+#pragma GCC unroll 16
+    for (int p = 0; p < packs; ++p) {
+        const std::int64_t column = columns.at + p * kWidth;
+        const Pack bias = ending.bias ? some(ending.bias + column, p) : all(0);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r) {
+            Pack sum = sums[r][p] + bias;
+            if (ending.added) sum += some(ending.added + r * s.columns + column, p);
+            sum = smaller(most, larger(least, sum));
+            if (p == packs - 1 && columns.lastCount < kWidth)
+                storeSome(y + r * s.columns + column, sum, columns.lastCount);
+            else
+                store(y + r * s.columns + column, sum);
+        }
+    }
+    if (ending.function == ChannelsEnding::Function::none) return;
+    for (int r = 0; r < rows; ++r)
+        apply(ending, y + r * s.columns + columns.at, (packs - 1) * kWidth + columns.lastCount);
+}
+
+template <int rows, int packs, bool hasOffsets>
+void multiplyUpTo(int count, const ProductSizes& s, const float* x, const float* w, const Columns& columns,
+                  const ChannelsEnding& ending, float* y) {
+    if (count == rows) return multiplyRows<rows, packs, hasOffsets>(s, x, w, columns, ending, y);
+    if constexpr (rows > 1) multiplyUpTo<rows - 1, packs, hasOffsets>(count, s, x, w, columns, ending, y);
+}
+
+void multiply(const ProductSizes& s, const float* x, const float* w, std::int64_t begin, std::int64_t end,
+              std::int64_t first, std::int64_t last, const ChannelsEnding& ending, float* y) noexcept {
+    const std::int64_t parts = (end - begin + kMostRows - 1) / kMostRows;
+    for (std::int64_t panel = first; panel < last; ++panel) {
+        const std::int64_t width = panelWidth(s.columns, panel);
+        const std::int64_t panelEnd = smallerOf((panel + 1) * kChannelPanel, s.columns);
+        for (std::int64_t at = panel * kChannelPanel; at < panelEnd; at += 2 * kWidth) {
+            const std::int64_t count = smallerOf(panelEnd - at, 2 * kWidth);
+            const Columns columns{at, count > kWidth ? count - kWidth : count, width};
+            const float* const factors = w + panel * s.inner * kChannelPanel + (at - panel * kChannelPanel);
+            for (std::int64_t part = 0; part < parts; ++part) {
+                const std::int64_t from = begin + (end - begin) * part / parts;
+                const int rows = static_cast<int>(begin + (end - begin) * (part + 1) / parts - from);
+                ChannelsEnding here = ending;
+                if (ending.added) here.added += from * s.columns;
+                if (s.offsets)
+                    (count > kWidth ? multiplyUpTo<kMostRows, 2, true>
+                                    : multiplyUpTo<kMostRows, 1, true>)(rows, s, x + from * s.step, factors,
+                                                                        columns, here, y + from * s.columns);
+                else
+                    (count > kWidth ? multiplyUpTo<kMostRows, 2, false>
+                                    : multiplyUpTo<kMostRows, 1, false>)(rows, s, x + from * s.step, factors,
+                                                                         columns, here, y + from * s.columns);
+            }
+        }
+    }
+}
+
+/// The taps of the windows at some places of a row that lie within x.
+struct Taps {
+    std::int64_t top = 0, bottom = 0;
+    std::int64_t left = 0, right = 0;
+};
+
+/// The windows of neighbouring elements of a row of y. x is where the first begins; y and ending.added are at
+/// the first element.
+struct Windows {
+    const DepthwiseSizes& sizes;
+    const ChannelsEnding& ending;
+    Taps taps;
+    const float* x;
+    const float* w;
+    float* y;
+};
+
+/// `places` elements of `packs` packs of channels.
+template <int places, int packs> void slide(const Windows& at, std::int64_t c) {
+    const DepthwiseSizes& s = at.sizes;
+    const ChannelsEnding& ending = at.ending;
+    const std::int64_t step = s.across * s.channels;
+    Pack sums[places][packs];
+#pragma GCC unroll 16
+    for (int p = 0; p < packs; ++p) {
+        const Pack bias = ending.bias ? load(ending.bias + c + p * kWidth) : all(0);
+#pragma GCC unroll 16
+        for (int i = 0; i < places; ++i) sums[i][p] = bias;
+    }
+    for (std::int64_t row = at.taps.top; row < at.taps.bottom; ++row) {
+        const float* from = at.x + (row * s.width + at.taps.left) * s.channels + c;
+        const float* factors = at.w + (row * s.kernelWidth + at.taps.left) * s.channels + c;
+        for (std::int64_t column = at.taps.left; column < at.taps.right; ++column) {
+#pragma GCC unroll 16
+            for (int p = 0; p < packs; ++p) {
+                const Pack factor = load(factors + p * kWidth);
+#pragma GCC unroll 16
+                for (int i = 0; i < places; ++i) sums[i][p] += load(from + i * step + p * kWidth) * factor;
+            }
+            from += s.channels;
+            factors += s.channels;
+        }
+    }
+    const Pack least = all(ending.least);
+    const Pack most = all(ending.most);
+#pragma GCC unroll 16
+    for (int i = 0; i < places; ++i)
+#pragma GCC unroll 16
+        for (int p = 0; p < packs; ++p) {
+            const std::int64_t to = i * s.channels + c + p * kWidth;
+            Pack sum = sums[i][p];
+            if (ending.added) sum += load(ending.added + to);
+            store(at.y + to, smaller(most, larger(least, sum)));
+        }
+}
+
+template <int places> void slideOver(int count, const Windows& at, std::int64_t first, std::int64_t last) {
+    if constexpr (places > 1)
+        if (count < places) return slideOver<places - 1>(count, at, first, last);
+    std::int64_t c = first;
+    for (; c + 4 * kWidth <= last; c += 4 * kWidth) slide<places, 4>(at, c);
+    for (; c + 2 * kWidth <= last; c += 2 * kWidth) slide<places, 2>(at, c);
+    for (; c < last; c += kWidth) slide<places, 1>(at, c);
+    for (int i = 0; i < places; ++i) apply(at.ending, at.y + i * at.sizes.channels + first, last - first);
+}
+
+void depthwise(const DepthwiseSizes& s, const float* x, const float* w, std::int64_t row, std::int64_t first,
+               std::int64_t last, const ChannelsEnding& ending, float* y) noexcept {
+    const std::int64_t image = row / s.outHeight;
+    const std::int64_t top = row % s.outHeight * s.down - s.padTop;
+    Taps taps{.top = largerOf(0, -top), .bottom = smallerOf(s.kernelHeight, s.height - top)};
+    const float* const rows = x + (image * s.height + top) * s.width * s.channels;
+    // Places whose windows lie within the width.
+    const std::int64_t begin = smallerOf((s.padLeft + s.across - 1) / s.across, s.outWidth);
+    const std::int64_t room = s.width + s.padLeft - s.kernelWidth;
+    const std::int64_t end = largerOf(begin, room < 0 ? 0 : smallerOf(room / s.across + 1, s.outWidth));
+    const auto some = [&](std::int64_t from, std::int64_t count) {
+        const std::int64_t left = from * s.across - s.padLeft;
+        taps.left = largerOf(0, -left);
+        taps.right = smallerOf(s.kernelWidth, s.width - left);
+        const std::int64_t to = (row * s.outWidth + from) * s.channels;
+        ChannelsEnding here = ending;
+        if (here.added) here.added += to;
+        slideOver<kMostPlaces>(static_cast<int>(count), {s, here, taps, rows + left * s.channels, w, y + to},
+                               first, last);
+    };
+    for (std::int64_t at = 0; at < begin; ++at) some(at, 1);
+    const std::int64_t parts = (end - begin + kMostPlaces - 1) / kMostPlaces;
+    for (std::int64_t part = 0; part < parts; ++part) {
+        const std::int64_t from = begin + (end - begin) * part / parts;
+        some(from, begin + (end - begin) * (part + 1) / parts - from);
+    }
+    for (std::int64_t at = end; at < s.outWidth; ++at) some(at, 1);
+}
+
+} // namespace
+
+extern const ChannelsLastKernels channelsLastKernels;
+const ChannelsLastKernels channelsLastKernels{multiply, depthwise};
+
+} // namespace twb::TWB_ISA
+
+#endif
