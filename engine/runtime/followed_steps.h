@@ -17,12 +17,16 @@ public:
         return step.op && step.op->name == op && !step.setup && !step.dynamic && !step.last &&
                step.owner == kNone && m_plan.streams[step.stream].device.isCpu();
     }
-    /// The only consumer of the first result, if it runs this op on it, on the same stream.
-    const Step* next(const Step& before, std::string_view op) const {
+    /// The only consumer of the first result, if it runs this op on it, as its input `port`, on the same
+    /// stream.
+    const Step* next(const Step& before, std::string_view op, std::size_t port = 0) const {
         const std::uint32_t v = before.outputs[0];
         if (m_readers[v] == kNone || !isOnlyPassedOn(m_plan.values[v])) return nullptr;
         const Step& step = m_plan.steps[m_readers[v]];
-        return isOn(step, op) && step.stream == before.stream && step.inputs[0] == v ? &step : nullptr;
+        return isOn(step, op) && step.stream == before.stream && step.inputs.size() > port &&
+                       step.inputs[port] == v
+                   ? &step
+                   : nullptr;
     }
     const TensorType& typeOf(std::uint32_t v) const { return m_plan.values[v].type; }
 
