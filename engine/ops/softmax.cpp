@@ -52,15 +52,14 @@ bool isRow(const Columns<float>& c) { return c.columns == 1 && c.stride == 1; }
 
 void softmaxRow(const Columns<float>& row) {
     const double sum = vectorExpSum(row.in, vectorMax(row.in, row.length), row.out, row.length);
-    const auto factor = static_cast<float>(1 / sum);
-    for (std::int64_t i = 0; i < row.length; ++i) row.out[i] *= factor;
+    vectorScale(row.out, static_cast<float>(1 / sum), row.out, row.length);
 }
 
 void logSoftmaxRow(const Columns<float>& row) {
     const float largest = vectorMax(row.in, row.length);
+    // Both numbers that are subtracted move the result in the same direction, so no precision is lost.
     const double logarithm = std::log(vectorExpSum(row.in, largest, nullptr, row.length));
-    for (std::int64_t i = 0; i < row.length; ++i)
-        row.out[i] = static_cast<float>(static_cast<double>(row.in[i] - largest) - logarithm);
+    vectorSubtract(row.in, largest, static_cast<float>(logarithm), row.out, row.length);
 }
 
 /// Subtracts the largest element first, so that no exponential overflows.

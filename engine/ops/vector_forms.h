@@ -28,6 +28,10 @@ inline VectorMap vectorForm(const Floor&) { return {VectorFunction::floor}; }
 inline VectorMap vectorForm(const Ceil&) { return {VectorFunction::ceil}; }
 inline VectorMap vectorForm(const Round&) { return {VectorFunction::round}; }
 inline VectorMap vectorForm(const Sigmoid&) { return {VectorFunction::sigmoid}; }
+inline VectorMap vectorForm(const HardSigmoid& f) {
+    return {VectorFunction::hardSigmoid, static_cast<float>(f.alpha), static_cast<float>(f.beta)};
+}
+inline VectorMap vectorForm(const HardSwish&) { return {VectorFunction::hardSwish}; }
 inline VectorMap vectorForm(const GeluErf&) { return {VectorFunction::gelu}; }
 inline VectorMap vectorForm(const GeluTanh&) { return {VectorFunction::geluTanh}; }
 inline VectorMap vectorForm(const Softplus&) { return {VectorFunction::softplus}; }

@@ -78,7 +78,14 @@ std::vector<Function> functions() {
             functionOf("Round", Round{}, 0),
             functionOf("Sigmoid", Sigmoid{}),
             functionOf("Gelu", GeluErf{}, 256),
-            functionOf("Gelu, tanh", GeluTanh{}, 1e9),
+            // 1 + tanh z loses all digits for negative z, also in f64.
+            {"Gelu, tanh", vectorForm(GeluTanh{}),
+             [](double x) {
+                 return x / (1 + std::exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+             },
+             512},
+            functionOf("HardSigmoid", HardSigmoid{0.2, 0.5}, 1e7), // few digits are left next to the corner
+            functionOf("HardSwish", HardSwish{}, 1e7),
             functionOf("Softplus", Softplus{}),
             functionOf("Mish", Mish{}, 256),
             functionOf("Swish", Swish{1.0}, 256),
@@ -157,6 +164,58 @@ private Q_SLOTS:
             }
     }
 
+    void errorsOfPowersAreBounded() {
+        const std::vector<float> bases = patterns();
+        std::vector<float> exponents(bases.size());
+        std::vector<float> out(bases.size());
+        for (const float size : {1.0F, 30.0F, 2000.0F}) {
+            for (std::size_t i = 0; i < exponents.size(); ++i)
+                exponents[i] = size * (static_cast<float>(i * 7919 % 2003) / 1001 - 1);
+            for (const Build& build : builds()) {
+                build.pow(bases.data(), exponents.data(), 1, out.data(), std::int64_t(bases.size()));
+                for (std::size_t i = 0; i < bases.size(); ++i) {
+                    const double wanted = std::pow(double(bases[i]), double(exponents[i]));
+                    QVERIFY2(unitsApart(out[i], wanted) <= 2, qPrintable(QStringLiteral("%1: %2 ^ %3 = %4")
+                                                                             .arg(QLatin1String(build.name))
+                                                                             .arg(double(bases[i]))
+                                                                             .arg(double(exponents[i]))
+                                                                             .arg(double(out[i]))));
+                }
+            }
+        }
+    }
+    /// Near 1, the logarithm is small and the exponent makes it large.
+    void powersOfNumbersNearOne() {
+        std::vector<float> bases;
+        std::vector<float> exponents;
+        for (int i = -4000; i <= 4000; ++i) {
+            bases.push_back(1 + static_cast<float>(i) * 0x1p-22F);
+            exponents.push_back(static_cast<float>(i % 2 ? 80'000 : -66'000));
+        }
+        std::vector<float> out(bases.size());
+        for (const Build& build : builds()) {
+            build.pow(bases.data(), exponents.data(), 1, out.data(), std::int64_t(bases.size()));
+            for (std::size_t i = 0; i < bases.size(); ++i)
+                QVERIFY(unitsApart(out[i], std::pow(double(bases[i]), double(exponents[i]))) <= 2);
+        }
+    }
+    /// A special base or exponent does not change the results beside it.
+    void powersDoNotDependOnNeighbours() {
+        for (const Build& build : builds()) {
+            std::vector<float> bases(32, 1.7F);
+            const std::vector<float> exponents(32, 2.3F);
+            std::vector<float> alone(32);
+            std::vector<float> out(32);
+            build.pow(bases.data(), exponents.data(), 1, alone.data(), 32);
+            for (const float special : {-2.0F, 0.0F, kNaN, kInf, 1e-40F}) {
+                bases[5] = special;
+                build.pow(bases.data(), exponents.data(), 1, out.data(), 32);
+                for (std::size_t i = 0; i < 32; ++i)
+                    if (i != 5) QCOMPARE(out[i], alone[i]);
+            }
+        }
+    }
+
     /// Like Half's own conversions, from all numbers of 16 bits and to them.
     void halvesAreConverted() {
         std::vector<Half> halves(65536 + 3);
@@ -181,7 +240,7 @@ private Q_SLOTS:
 
     /// Every length around the width of a vector, with memory beyond the end left as it was.
     void lengthsAndNeighbours() {
-        for (std::int64_t count = 0; count <= 40; ++count) {
+        for (std::int64_t count = 0; count <= 140; ++count) {
             std::vector<float> in(std::size_t(count) + 1, 0.25F);
             std::vector<float> out(std::size_t(count) + 1, -7.0F);
             VectorMap{VectorFunction::exp}(in.data(), out.data(), count);
@@ -192,6 +251,12 @@ private Q_SLOTS:
             QVERIFY(std::fabs(sum - double(count)) < 1e-6);
             QCOMPARE(terms.back(), -7.0F);
             QCOMPARE(vectorMax(in.data(), count), count ? 0.25F : -kInf);
+            std::vector<float> changed(std::size_t(count) + 1, -7.0F);
+            vectorScale(in.data(), 8, changed.data(), count);
+            for (std::int64_t i = 0; i < count; ++i) QCOMPARE(changed[std::size_t(i)], 2.0F);
+            vectorSubtract(changed.data(), 0.5F, 3, changed.data(), count);
+            for (std::int64_t i = 0; i < count; ++i) QCOMPARE(changed[std::size_t(i)], -1.5F);
+            QCOMPARE(changed.back(), -7.0F);
             for (std::int64_t i = 0; i < count; ++i) {
                 in[std::size_t(i)] = 9;
                 QCOMPARE(vectorMax(in.data(), count), 9.0F);

@@ -164,11 +164,16 @@ void dequantize(const void* in, int bytes, bool isSigned, std::int32_t zero, con
     dequantizeAll(some, zero, scale, step, out, count);
 }
 
+/// Elements that are fetched ahead of those in work. The processor's own prefetching stops at each page.
+[[maybe_unused]] constexpr std::int64_t kAhead = 1024;
+
 void toBFloat16(const float* in, std::uint16_t* out, std::int64_t count) noexcept {
     std::int64_t i = 0;
 #ifdef __AVX2__
     const __m256i one = allWhole(1);
     for (; i + 2 * kWidth <= count; i += 2 * kWidth) {
+        __builtin_prefetch(in + i + kAhead);
+        __builtin_prefetch(out + i + kAhead, 1);
         __m256i halves[2];
         for (int k = 0; k < 2; ++k) {
             const Pack x = load(in + i + k * kWidth);
@@ -196,6 +201,7 @@ void fromBFloat16(const std::uint16_t* in, float* out, std::int64_t count) noexc
     std::int64_t i = 0;
 #ifdef __AVX2__
     for (; i + kWidth <= count; i += kWidth) {
+        __builtin_prefetch(out + i + kAhead, 1);
         const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
         store(out + i, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16)));
     }

@@ -35,12 +35,6 @@ inline Pack withoutSign(Pack x) { return _mm512_abs_ps(x); }
 using Whole = __m512i;
 inline Whole nearest(Pack x) { return _mm512_cvtps_epi32(x); }
 inline Pack asFloats(Whole n) { return _mm512_cvtepi32_ps(n); }
-inline Whole halved(Whole n) { return _mm512_srai_epi32(n, 1); }
-inline Whole difference(Whole a, Whole b) { return _mm512_sub_epi32(a, b); }
-/// 2 ^ n for n from −126 to 127.
-inline Pack powerOfTwo(Whole n) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
-}
 #elif defined(__AVX2__)
 using Pack = __m256;
 using Condition = Pack; ///< per element: all ones or all zeros
@@ -89,6 +83,19 @@ inline Pack powerOfTwo(Whole n) {
 }
 #endif
 
+#ifdef __AVX512F__
+/// x · 2 ^ n, rounded once.
+inline Pack scaled(Pack x, Pack n) { return _mm512_scalef_ps(x, n); }
+#else
+/// x · 2 ^ n for whole n from −252 to 254, rounded once if x is a normal number near 1. There are two
+/// factors, since 2 ^ n itself may be subnormal or infinite.
+inline Pack scaled(Pack x, Pack n) {
+    const Whole whole = nearest(n);
+    const Whole half = halved(whole);
+    return x * powerOfTwo(half) * powerOfTwo(difference(whole, half));
+}
+#endif
+
 constexpr std::int64_t kWidth = sizeof(Pack) / sizeof(float);
 
 #ifdef __AVX512F__
@@ -116,37 +123,56 @@ inline void storeSome(float* to, Pack x, std::int64_t count) {
 }
 #endif
 
+/// Fetches the memory `ahead` elements after those in work, also beyond the end, where the next range or row
+/// begins. The processor's own prefetching stops at each page.
+constexpr std::int64_t kAhead = 512;
+inline void fetch(const float* from, std::int64_t ahead = kAhead) { __builtin_prefetch(from + ahead); }
+inline void fetchToWrite(const float* to, std::int64_t ahead = kAhead) { __builtin_prefetch(to + ahead, 1); }
+
 template <class F> void each(const float* in, float* out, std::int64_t count, const F& f) {
     std::int64_t i = 0;
-    for (; i + kWidth <= count; i += kWidth) store(out + i, f(load(in + i)));
+    for (; i + kWidth <= count; i += kWidth) {
+        fetch(in + i);
+        fetchToWrite(out + i);
+        store(out + i, f(load(in + i)));
+    }
     if (i < count) storeSome(out + i, f(loadSome(in + i, count - i)), count - i);
 }
 
-/// The polynomial with these coefficients, from the constant up.
+/// The polynomial with these coefficients, from the constant up: those of the even and of the odd powers at
+/// the same time, in half of the steps that wait for each other.
 template <int N> Pack polynomial(Pack x, const float (&c)[N]) {
-    Pack sum = all(c[N - 1]);
-    for (int i = N - 2; i >= 0; --i) sum = sum * x + all(c[i]);
-    return sum;
+    const Pack square = x * x;
+    Pack sums[2] = {all(c[(N - 1) / 2 * 2]), all(c[N / 2 * 2 - 1])};
+    for (int i = (N - 1) / 2 * 2 - 2; i >= 0; i -= 2) sums[0] = sums[0] * square + all(c[i]);
+    for (int i = N / 2 * 2 - 3; i >= 0; i -= 2) sums[1] = sums[1] * square + all(c[i]);
+    return sums[0] + sums[1] * x;
 }
 
-inline Pack withSignOf(Pack sign, Pack x) { return choose(isLess(sign, all(0)), -x, x); }
+inline Pack withSignOf(Pack sign, Pack x) {
+    const Whole bit = reinterpret_cast<Whole>(all(-0.0F));
+    return reinterpret_cast<Pack>((reinterpret_cast<Whole>(sign) & bit) |
+                                  (reinterpret_cast<Whole>(x) & ~bit));
+}
 
 // SLEEF computes the following to 1 unit in the last place and takes 2 to 8 times as long. The coefficients
 // minimise the largest relative error, which is below 2e-8, on the given range; they were fitted in extended
 // precision.
 
-/// 2 ^ n · e ^ r with r = x − n · ln 2, |r| ≤ ln 2 / 2 and e ^ r = 1 + r + r² · P(r). ln 2 has two parts, the
-/// first with so few bits that its product with n is exact. Beyond the bounds of x, the result is 0 or
-/// infinite.
+/// e ^ r − 1 = r + r² · P(r) for |r| ≤ ln 2 / 2.
+inline Pack expm1Of(Pack r) {
+    return r +
+           r * r * polynomial(r, {0.499999933F, 0.166665186F, 0.0416684117F, 0.00836896013F, 0.00138140929F});
+}
+
+/// x − n · ln 2. ln 2 has two parts, the first with so few bits that its product with n is exact.
+inline Pack remainder(Pack x, Pack n) { return (x - n * all(0.693359375F)) + n * all(2.12194440e-4F); }
+
+/// 2 ^ n · e ^ r. Beyond the bounds of x, the result is 0 or infinite.
 inline Pack exp(Pack given) {
     const Pack x = smaller(all(89), larger(all(-104), given));
-    const Whole n = nearest(x * all(1.44269504F));
-    const Pack whole = asFloats(n);
-    const Pack r = (x - whole * all(0.693359375F)) + whole * all(2.12194440e-4F);
-    const Pack p = polynomial(r, {0.499999933F, 0.166665186F, 0.0416684117F, 0.00836896013F, 0.00138140929F});
-    // In two factors, since 2 ^ n itself may be subnormal or infinite.
-    const Whole half = halved(n);
-    return (all(1) + (r + r * r * p)) * powerOfTwo(half) * powerOfTwo(difference(n, half));
+    const Pack n = asFloats(nearest(x * all(1.44269504F)));
+    return scaled(all(1) + expm1Of(remainder(x, n)), n);
 }
 
 /// x · P(x²) / Q(x²) for |x| < 3.92, where the rounded result reaches 1.
@@ -167,29 +193,26 @@ inline Pack scaledErfc(Pack z) {
                               -0.276199561F, 0.53760769F, -0.491437468F, 0.194875862F, -0.0290164596F});
 }
 
-/// ln(1 + y) = y · P(y) for y from 0 to 1.
+/// ln(1 + y) = y + y² · P(y) for y from 0 to 1.
 inline Pack log1p(Pack y) {
-    return y * polynomial(y, {1, -0.499999024F, 0.333299623F, -0.249541321F, 0.196759315F, -0.153055701F,
-                              0.106036169F, -0.0569591591F, 0.0198512626F, -0.00324398086F});
+    return y + y * y *
+                   polynomial(y, {-0.499999024F, 0.333299623F, -0.249541321F, 0.196759315F, -0.153055701F,
+                                  0.106036169F, -0.0569591591F, 0.0198512626F, -0.00324398086F});
 }
 
-/// For x ≤ 0: x + x² · P(x) from −0.5 on.
-inline Pack expm1(Pack x) {
-    const Pack small = x + x * x *
-                               polynomial(x, {0.499999997F, 0.166666565F, 0.0416653323F, 0.0083252815F,
-                                              0.00136413728F, 0.0001602473F});
-    return choose(isLess(all(-0.5F), x), small, exp(x) - all(1));
+/// e ^ x − 1 = 2 ^ n · (e ^ r − 1) + (2 ^ n − 1) for x ≤ 0. Below the bound of x, the rounded result is −1.
+inline Pack expm1(Pack given) {
+    const Pack x = larger(all(-40), given);
+    const Pack n = asFloats(nearest(x * all(1.44269504F)));
+    const Pack power = scaled(all(1), n);
+    return expm1Of(remainder(x, n)) * power + (power - all(1));
 }
 
-/// x + x · s · P(s) with s = x² for |x| < 0.63, else 1 − 2 / (e ^ 2|x| + 1) with the sign of x.
+/// −t / (t + 2) with t = e ^ −2|x| − 1 and the sign of x.
 inline Pack tanh(Pack x) {
     const Pack size = withoutSign(x);
-    const Pack s = x * x;
-    const Pack small = x + x * s *
-                               polynomial(s, {-0.333333306F, 0.133331959F, -0.0539453781F, 0.0216926054F,
-                                              -0.00815627665F, 0.00212274261F});
-    const Pack large = all(1) - all(2) / (exp(size + size) + all(1));
-    return choose(isLess(size, all(0.63F)), small, withSignOf(x, large));
+    const Pack t = expm1(-(size + size));
+    return withSignOf(x, t / (t + all(2)));
 }
 
 /// The exponent is never positive, so it cannot overflow.
@@ -208,10 +231,12 @@ inline Pack gelu(Pack x) {
     return x * choose(isLess(x, all(0)), tail, all(1) - tail);
 }
 
+/// 0.5 · (1 + tanh(z)) = sigmoid(2 z).
 inline Pack geluTanh(Pack x) {
-    const Pack inner = all(0.79788456080286535588F) * (x + all(0.044715F) * x * x * x);
-    return all(0.5F) * x * (all(1) + tanh(inner));
+    return x * sigmoid(all(1.59576912160573071176F) * (x + all(0.044715F) * x * x * x));
 }
+
+inline Pack hardSigmoid(Pack x, Pack a, Pack b) { return smaller(all(1), larger(all(0), a * x + b)); }
 
 /// tanh(ln(1 + e)) = n / (n + 2) with n = e (e + 2) and e = e ^ x. From x = 20 on, the result is x.
 inline Pack mish(Pack x) {

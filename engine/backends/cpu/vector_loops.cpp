@@ -21,6 +21,81 @@
 
 namespace twb::TWB_ISA {
 
+namespace {
+
+#ifdef __AVX512F__
+/// The logarithms to base 2 of the numbers m · 2 ^ k, m from 0.699 to 1.398, in f64. The range of m has 16
+/// parts, each with a number c near the reciprocals of its numbers, and r = m · c − 1 is below 0.03:
+/// log2 m = −log2 c + r · P(r), where the relative error of P is 2.5e-10. Around 1, c is 1 and no bit of
+/// the result is lost.
+__m512d logarithm(__m256i mantissa, __m256i part, __m256i k) {
+    alignas(64) static constexpr double reciprocals[16] = {
+        1.3989071038251366, 1.3403141361256545, 1.2864321608040201, 1.2367149758454106, 1.1906976744186046,
+        1.147982062780269,  1.1082251082251082, 1.0711297071129706, 1.0364372469635628, 1,
+        0.9481481481481482, 0.8951048951048951, 0.847682119205298,  0.8050314465408805, 0.7664670658682635,
+        0.7314285714285714};
+    alignas(64) static constexpr double logarithms[16] = {-0.4843001617159575,  -0.4225711719642514,
+                                                          -0.3633753794563512,  -0.3065130425006747,
+                                                          -0.2518071504105397,  -0.19910010007969525,
+                                                          -0.14825095858394247, -0.09913319201925132,
+                                                          -0.05163276841532236, 0,
+                                                          0.07681559705083084,  0.1598713367783894,
+                                                          0.2384047393250789,   0.3128829552843553,
+                                                          0.38370429247405213,  0.4512111118323288};
+    const __m512i index = _mm512_cvtepi32_epi64(part);
+    const auto entry = [index](const double* table) {
+        return _mm512_permutex2var_pd(_mm512_load_pd(table), index, _mm512_load_pd(table + 8));
+    };
+    const __m512d m = _mm512_cvtps_pd(_mm256_castsi256_ps(mantissa));
+    const __m512d r = _mm512_fmsub_pd(m, entry(reciprocals), _mm512_set1_pd(1));
+    const auto c = [](double x) { return _mm512_set1_pd(x); };
+    const __m512d square = r * r;
+    const __m512d first = _mm512_fmadd_pd(r, c(-0.721347461924864), c(1.44269504089339));
+    const __m512d second = _mm512_fmadd_pd(r, c(-0.360939066782685), c(0.480898256662861));
+    const __m512d sum = _mm512_fmadd_pd(_mm512_fmadd_pd(square, c(0.28881192377999), second), square, first);
+    return _mm512_fmadd_pd(sum, r, _mm512_cvtepi32_pd(k) + entry(logarithms));
+}
+
+/// The lower and the upper half as one.
+__m512 joined(__m256 low, __m256 high) {
+    return _mm512_castpd_ps(
+        _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
+}
+
+/// x ^ y = 2 ^ (y · log2 x), where the exponent is computed in f64. SLEEF's function, which takes four times
+/// as long, computes the elements whose base is not a positive normal number or whose exponent is not finite.
+Pack power(Pack x, Pack y) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i above = _mm512_sub_epi32(bits, _mm512_set1_epi32(0x3f330000)); // the least m
+    const __m512i mantissa =
+        _mm512_sub_epi32(bits, _mm512_and_si512(above, _mm512_set1_epi32(static_cast<int>(0xff800000U))));
+    const __m512i part = _mm512_and_si512(_mm512_srli_epi32(above, 19), _mm512_set1_epi32(15));
+    const __m512i k = _mm512_srai_epi32(above, 23);
+    __m256 whole[2];
+    __m256 rest[2];
+    const auto half = [](__m512i all, int i) {
+        return i == 0 ? _mm512_castsi512_si256(all) : _mm512_extracti64x4_epi64(all, 1);
+    };
+    for (int i = 0; i < 2; ++i) {
+        const __m512d exponent = _mm512_cvtps_pd(_mm256_castsi256_ps(half(_mm512_castps_si512(y), i)));
+        const __m512d z = exponent * logarithm(half(mantissa, i), half(part, i), half(k, i));
+        const __m512d n = _mm512_roundscale_pd(z, _MM_FROUND_TO_NEAREST_INT);
+        whole[i] = _mm512_cvtpd_ps(n);
+        rest[i] = _mm512_cvtpd_ps((z - n) * _mm512_set1_pd(0.69314718055994531));
+    }
+    const Pack fast = scaled(all(1) + expm1Of(joined(rest[0], rest[1])), joined(whole[0], whole[1]));
+    const auto largest = all(3.40282347e38F);
+    const Condition isFast = _mm512_kand(_mm512_kand(_mm512_cmp_ps_mask(x, all(1.17549435e-38F), _CMP_GE_OQ),
+                                                     _mm512_cmp_ps_mask(x, largest, _CMP_LE_OQ)),
+                                         _mm512_cmp_ps_mask(withoutSign(y), largest, _CMP_LE_OQ));
+    return isFast == 0xffff ? fast : choose(isFast, fast, Sleef_powf16_u10avx512f(x, y));
+}
+#else
+Pack power(Pack x, Pack y) { return TWB_SLEEF(pow, u10)(x, y); }
+#endif
+
+} // namespace
+
 void map(const VectorMap& map, const float* in, float* out, std::int64_t count) noexcept {
     const Pack a = all(map.a);
     const Pack b = all(map.b);
@@ -29,21 +104,21 @@ void map(const VectorMap& map, const float* in, float* out, std::int64_t count) 
     case VectorFunction::exp:
         return each(in, out, count, exp);
     case VectorFunction::log:
-        return each(in, out, count, TWB_SLEEF(log, u10));
+        return each(in, out, count, TWB_SLEEF(log, u35));
     case VectorFunction::sqrt:
         return each(in, out, count, TWB_EXACT(sqrt));
     case VectorFunction::sin:
-        return each(in, out, count, TWB_SLEEF(sin, u10));
+        return each(in, out, count, TWB_SLEEF(sin, u35));
     case VectorFunction::cos:
-        return each(in, out, count, TWB_SLEEF(cos, u10));
+        return each(in, out, count, TWB_SLEEF(cos, u35));
     case VectorFunction::tan:
-        return each(in, out, count, TWB_SLEEF(tan, u10));
+        return each(in, out, count, TWB_SLEEF(tan, u35));
     case VectorFunction::asin:
-        return each(in, out, count, TWB_SLEEF(asin, u10));
+        return each(in, out, count, TWB_SLEEF(asin, u35));
     case VectorFunction::acos:
-        return each(in, out, count, TWB_SLEEF(acos, u10));
+        return each(in, out, count, TWB_SLEEF(acos, u35));
     case VectorFunction::atan:
-        return each(in, out, count, TWB_SLEEF(atan, u10));
+        return each(in, out, count, TWB_SLEEF(atan, u35));
     case VectorFunction::tanh:
         return each(in, out, count, tanh);
     case VectorFunction::atanh:
@@ -58,6 +133,10 @@ void map(const VectorMap& map, const float* in, float* out, std::int64_t count) 
         return each(in, out, count, TWB_EXACT(rint));
     case VectorFunction::sigmoid:
         return each(in, out, count, sigmoid);
+    case VectorFunction::hardSigmoid:
+        return each(in, out, count, [=](Pack x) { return hardSigmoid(x, a, b); });
+    case VectorFunction::hardSwish:
+        return each(in, out, count, [](Pack x) { return x * hardSigmoid(x, all(1.0F / 6), all(0.5F)); });
     case VectorFunction::gelu:
         return each(in, out, count, gelu);
     case VectorFunction::geluTanh:
@@ -81,20 +160,29 @@ void pow(const float* base, const float* exponent, std::int64_t step, float* out
          std::int64_t count) noexcept {
     std::int64_t i = 0;
     const Pack constant = all(*exponent);
-    for (; i + kWidth <= count; i += kWidth)
-        store(out + i, TWB_SLEEF(pow, u10)(load(base + i), step == 0 ? constant : load(exponent + i)));
+    for (; i + kWidth <= count; i += kWidth) {
+        fetch(base + i);
+        fetch(exponent + i * step);
+        fetchToWrite(out + i);
+        store(out + i, power(load(base + i), step == 0 ? constant : load(exponent + i)));
+    }
     const std::int64_t rest = count - i;
     if (rest > 0)
         storeSome(out + i,
-                  TWB_SLEEF(pow, u10)(loadSome(base + i, rest),
-                                      step == 0 ? constant : loadSome(exponent + i, rest)),
-                  rest);
+                  power(loadSome(base + i, rest), step == 0 ? constant : loadSome(exponent + i, rest)), rest);
 }
 
 float max(const float* in, std::int64_t count) noexcept {
     // The first operand is the new element: if it is NaN, the result is the second one.
     Pack largest = all(-__builtin_inff());
     std::int64_t i = 0;
+    constexpr int kMany = 4;
+    if (count >= kMany * kWidth) {
+        Pack most[kMany] = {largest, largest, largest, largest};
+        for (; i + kMany * kWidth <= count; i += kMany * kWidth)
+            for (int k = 0; k < kMany; ++k) most[k] = larger(load(in + i + k * kWidth), most[k]);
+        largest = larger(larger(most[0], most[1]), larger(most[2], most[3]));
+    }
     for (; i + kWidth <= count; i += kWidth) largest = larger(load(in + i), largest);
     float found[kWidth];
     store(found, largest);
@@ -110,6 +198,8 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
     // Sums of a few terms in f32, which are added in f64.
     constexpr std::int64_t kRun = 16 * kWidth;
     const Pack from = all(shift);
+    // The next row of a softmax, while this one is in work.
+    const std::int64_t ahead = count < 4096 ? count : 4096;
     double sum = 0;
     float terms[kWidth];
     for (std::int64_t begin = 0; begin < count; begin += kRun) {
@@ -118,6 +208,8 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
         std::int64_t i = begin;
         for (; i + kWidth <= end; i += kWidth) {
             const Pack e = term(load(in + i) - from);
+            fetch(in + i, ahead);
+            if (out) fetchToWrite(out + i, ahead);
             if (out) store(out + i, e);
             part = part + e;
         }
@@ -130,6 +222,24 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
         for (std::int64_t k = 0; k < end - i; ++k) sum += terms[k];
     }
     return sum;
+}
+
+void scale(const float* in, float factor, float* out, std::int64_t count) noexcept {
+    const Pack by = all(factor);
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth) store(out + i, load(in + i) * by);
+    if (i < count) storeSome(out + i, loadSome(in + i, count - i) * by, count - i);
+}
+
+void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept {
+    const Pack a = all(first);
+    const Pack b = all(second);
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth) {
+        fetchToWrite(out + i);
+        store(out + i, load(in + i) - a - b);
+    }
+    if (i < count) storeSome(out + i, loadSome(in + i, count - i) - a - b, count - i);
 }
 
 namespace {
@@ -175,8 +285,10 @@ void dots(const float* x, std::int64_t length, const float* rows, std::int64_t s
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept {
     const auto convert = [](Pack x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); };
     std::int64_t i = 0;
-    for (; i + kWidth <= count; i += kWidth)
+    for (; i + kWidth <= count; i += kWidth) {
+        fetch(in + i);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), convert(load(in + i)));
+    }
     if (i == count) return;
     const __m128i last = convert(loadSome(in + i, count - i));
     std::memcpy(out + i, &last, static_cast<std::size_t>(count - i) * sizeof(*out));
@@ -184,8 +296,10 @@ void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept {
 
 void fromHalf(const std::uint16_t* in, float* out, std::int64_t count) noexcept {
     std::int64_t i = 0;
-    for (; i + kWidth <= count; i += kWidth)
+    for (; i + kWidth <= count; i += kWidth) {
+        fetchToWrite(out + i);
         store(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
+    }
     if (i == count) return;
     __m128i last{};
     std::memcpy(&last, in + i, static_cast<std::size_t>(count - i) * sizeof(*in));

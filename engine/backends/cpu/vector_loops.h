@@ -14,6 +14,8 @@ float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
           std::int64_t count) noexcept;
+void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 } // namespace baseline
 
 /// For CPUs with AVX2, FMA and F16C.
@@ -25,6 +27,8 @@ float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
           std::int64_t count) noexcept;
+void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept;
 void fromHalf(const std::uint16_t* in, float* out, std::int64_t count) noexcept;
 } // namespace avx2
@@ -38,6 +42,8 @@ float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
           std::int64_t count) noexcept;
+void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 } // namespace avx512
 
 } // namespace twb

@@ -20,13 +20,18 @@ struct Loops {
     decltype(&baseline::max) max = baseline::max;
     decltype(&baseline::expSum) expSum = baseline::expSum;
     decltype(&baseline::dots) dots = baseline::dots;
+    decltype(&baseline::scale) scale = baseline::scale;
+    decltype(&baseline::subtract) subtract = baseline::subtract;
 };
 
 const Loops& loops() noexcept {
     static const Loops chosen = [] {
         if (__builtin_cpu_supports("avx512f"))
-            return Loops{avx512::map, avx512::pow, avx512::max, avx512::expSum, avx512::dots};
-        return hasAvx2() ? Loops{avx2::map, avx2::pow, avx2::max, avx2::expSum, avx2::dots} : Loops{};
+            return Loops{avx512::map,  avx512::pow,   avx512::max,     avx512::expSum,
+                         avx512::dots, avx512::scale, avx512::subtract};
+        return hasAvx2() ? Loops{avx2::map,  avx2::pow,   avx2::max,     avx2::expSum,
+                                 avx2::dots, avx2::scale, avx2::subtract}
+                         : Loops{};
     }();
     return chosen;
 }
@@ -51,6 +56,14 @@ double vectorExpSum(const float* in, float shift, float* out, std::int64_t count
 void vectorDots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
                 std::int64_t count) noexcept {
     loops().dots(x, length, rows, stride, out, count);
+}
+
+void vectorScale(const float* in, float factor, float* out, std::int64_t count) noexcept {
+    loops().scale(in, factor, out, count);
+}
+
+void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept {
+    loops().subtract(in, first, second, out, count);
 }
 
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept {

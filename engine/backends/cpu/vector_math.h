@@ -24,6 +24,8 @@ enum class VectorFunction : std::uint8_t {
     ceil,
     round, ///< halves to even
     sigmoid,
+    hardSigmoid, ///< a · x + b, but at least 0 and at most 1
+    hardSwish,   ///< x · hardSigmoid(x) with a = 1/6 and b = 1/2
     gelu,
     geluTanh,
     swish,    ///< x · sigmoid(a · x)
@@ -59,6 +61,12 @@ float vectorMax(const float* in, std::int64_t count) noexcept;
 /// The sum of e ^ (in[i] − shift). Writes the terms to `out`, unless it is null; it may be the same memory as
 /// `in`. A term below the smallest normal number is 0. The sum has at least the precision of f32.
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
+
+/// out[i] = in[i] · factor on the calling thread. `out` may be the same memory as `in`.
+void vectorScale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+
+/// out[i] = in[i] − first − second on the calling thread. `out` may be the same memory as `in`.
+void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 
 /// Conversions on the calling thread, rounded to nearest, ties to even.
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept;
