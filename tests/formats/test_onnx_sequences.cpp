@@ -1,5 +1,7 @@
 #include "core/error.h"
 #include "formats/onnx/onnx_model.h"
+#include "graph/constant_node.h"
+#include "graph/rewrite.h"
 #include "placement/analysis.h"
 #include "runtime/executor.h"
 #include "support/op_runner.h"
@@ -58,6 +60,17 @@ std::map<std::string, std::vector<double>> outputsOf(const ImportedModel& model)
 
 using Outputs = std::map<std::string, std::vector<double>>;
 
+/// The outputs of a model whose import does not know the value of its input "x".
+Outputs outputsWith(const Tensor& x, ImportedModel model) {
+    Rewrite rewrite(model.graph);
+    Node node = *model.graph.findByName("x");
+    node.attributes = {};
+    makeConstant(node, x);
+    rewrite.change(std::move(node));
+    rewrite.applyTo(model.graph);
+    return outputsOf(model);
+}
+
 QString remarkOf(const std::string& graph, const Inputs& inputs = {}) {
     const ImportedModel model = import(graph, inputs);
     return model.remarks.empty() ? QString() : QString::fromStdString(model.remarks.front());
@@ -82,7 +95,11 @@ private Q_SLOTS:
     void constructedAndTakenApart();
     void inputsAndOutputsAreTensors();
     void splits();
-    void splitsOfUnknownSizeArePlaceholders();
+    void splitsOfASizeThatTheRunDecides_data();
+    void splitsOfASizeThatTheRunDecides();
+    void loopsOfALengthThatTheRunDecides();
+    void longLoopsAreNotUnrolled();
+    void otherSplitsOfUnknownSizeArePlaceholders();
     void mapsOnceForEachElement();
     void optionals();
     void branchesOfOneLength();
@@ -158,16 +175,124 @@ void TestOnnxSequences::splits() {
 }
 
 /// Such a graph opens, and says why.
-void TestOnnxSequences::splitsOfUnknownSizeArePlaceholders() {
+void TestOnnxSequences::splitsOfASizeThatTheRunDecides_data() {
+    QTest::addColumn<QString>("split");
+    QTest::addColumn<QString>("ops");
+    QTest::addColumn<QVector<double>>("y");
+    const auto row = [](const char* name, const char* split, const char* ops, const QVector<double>& y) {
+        QTest::newRow(name) << QString(split) << QString(ops) << y;
+    };
+    // `at` is [[0, 1, 1], [1, 0, 2]]: the positions of the elements that are not 0.
+    const char* const columns = "SplitToSequence <axis: int = 1, keepdims: int = 0> (at)";
+    const char* const kept = "SplitToSequence <axis: int = 1> (at)";
+    row("length", kept, "y = SequenceLength (s)", {3});
+    row("an element", columns, "y = SequenceAt (s, one)", {1, 0});
+    row("from the end", columns, "y = SequenceAt (s, minus)", {1, 2});
+    row("an element with its axis", kept, "y = SequenceAt (s, one)", {1, 0});
+    row("joined", kept, "y = ConcatFromSequence <axis: int = 1> (s)", {0, 1, 1, 1, 0, 2});
+    row("joined along another axis", kept, "y = ConcatFromSequence <axis: int = 0> (s)", {0, 1, 1, 0, 1, 2});
+    row("joined along a new axis", columns, "y = ConcatFromSequence <axis: int = -1, new_axis: int = 1> (s)",
+        {0, 1, 1, 1, 0, 2});
+    row("joined along the first axis", columns, "y = ConcatFromSequence <axis: int = 0> (s)",
+        {0, 1, 1, 0, 1, 2});
+    row("mapped", columns, R"(
+        m = SequenceMap <body: graph = body (int64[2] a, int64 b) => (int64[2] c) { c = Add (a, b) }> (s, one)
+        y = ConcatFromSequence <axis: int = 1, new_axis: int = 1> (m))",
+        {1, 2, 2, 2, 1, 3});
+    row("mapped with sequences inside", columns, R"(
+        m = SequenceMap <body: graph = body (int64[2] a, int64[2] b) => (int64[4] c) {
+            pair = SequenceConstruct (a, b)
+            c = ConcatFromSequence <axis: int = 0> (pair)
+        }> (s, s)
+        y = ConcatFromSequence <axis: int = 0> (m))",
+        {0, 1, 0, 1, 1, 0, 1, 0, 1, 2, 1, 2});
+    row("in a loop", columns, R"(
+        n = SequenceLength (s)
+        y = Loop (n, , start) <body: graph = body (int64 i, bool c, int64[2] before) => (bool d, int64[2] after) {
+            d = Identity (c)
+            each = SequenceAt (s, i)
+            after = Add (before, each)
+        }>)",
+        {2, 3});
+}
+void TestOnnxSequences::splitsOfASizeThatTheRunDecides() {
+    QFETCH(QString, split);
+    QFETCH(QString, ops);
+    QFETCH(QVector<double>, y);
+    const std::string graph = R"(
+        g (float[2, 3] x) => (int64[k] y) {
+            at = NonZero (x)
+            one = Constant <value: tensor = int64 {1}> ()
+            minus = Constant <value: tensor = int64 {-1}> ()
+            start = Constant <value: tensor = int64[2] {0, 0}> ()
+            s = )" + split.toStdString() +
+                              "\n" + ops.toStdString() + "\n}";
+    const ImportedModel model = import(graph);
+    QVERIFY2(model.remarks.empty(), model.remarks.empty() ? "" : model.remarks[0].c_str());
+    const Outputs outputs = outputsWith(tensorOf(DType::f32, {2, 3}, {0, 5, 0, 6, 0, 7}), model);
+    QVERIFY(outputs.contains("y"));
+    QCOMPARE(QVector<double>(outputs.at("y").begin(), outputs.at("y").end()), y);
+}
+
+void TestOnnxSequences::longLoopsAreNotUnrolled() {
+    const std::string graph = R"(
+        g (int64 trips, float[2] x) => (int64 n) {
+            e = SequenceEmpty ()
+            z = Loop (trips, , e) <body: graph = body (int64 i, bool c, float before) => (bool d, float after) {
+                d = Identity (c)
+                after = SequenceInsert (before, x)
+            }>
+            n = SequenceLength (z)
+        })";
+    const ImportedModel model = import(graph, {{"trips", tensorOf(DType::i64, {}, {5000})}, {"x", kOne}});
+    QCOMPARE(countOf(model, "Loop"), 1);
+    QVERIFY(outputsOf(model) == (Outputs{{"n", {5000}}}));
+}
+
+/// Also with a state that is no sequence, and with stacked results of its own.
+void TestOnnxSequences::loopsOfALengthThatTheRunDecides() {
+    const std::string graph = R"(
+        g (float[4] x) => (float[2] sum, float[k, 2] all, float[m, 2] own) {
+            e = SequenceEmpty ()
+            at = NonZero (x)
+            s = SplitToSequence <axis: int = 1> (at)
+            trips = SequenceLength (s)
+            start = Constant <value: tensor = float[2] {1, 2}> ()
+            z, sum, own = Loop (trips, , e, start) <body: graph = body (int64 i, bool c, float before, float[2] old) => (bool d, float after, float[2] new, float[2] twice) {
+                d = Identity (c)
+                new = Add (old, old)
+                twice = Add (new, new)
+                after = SequenceInsert (before, new)
+            }>
+            all = ConcatFromSequence <axis: int = 0, new_axis: int = 1> (z)
+        })";
+    const ImportedModel model = import(graph);
+    QVERIFY2(model.remarks.empty(), model.remarks.empty() ? "" : model.remarks[0].c_str());
+    QCOMPARE(countOf(model, "Loop"), 1);
+    QVERIFY(outputsWith(tensorOf(DType::f32, {4}, {1, 0, 1, 0}), model) ==
+            (Outputs{{"sum", {4, 8}}, {"all", {2, 4, 4, 8}}, {"own", {4, 8, 8, 16}}}));
+}
+
+void TestOnnxSequences::otherSplitsOfUnknownSizeArePlaceholders() {
     const std::string graph = R"(
         g (float[2] x) => (int64 y) {
             at = NonZero (x)
-            s = SplitToSequence <axis: int = 1> (at)
+            two = Constant <value: tensor = int64 {2}> ()
+            s = SplitToSequence <axis: int = 1> (at, two)
             y = SequenceLength (s)
         })";
     QVERIFY(remarkOf(graph).contains(
         "the SplitToSequence that makes \"s\" splits an axis whose size is not known"));
     QCOMPARE(countOf(import(graph), "SplitToSequence"), 1);
+    QVERIFY(remarkOf(R"(
+        g (float[2] x) => (int64 y) {
+            at = NonZero (x)
+            one = Constant <value: tensor = int64 {1}> ()
+            s = SplitToSequence <axis: int = 1> (at)
+            t = SequenceInsert (s, one)
+            y = SequenceLength (t)
+        })")
+                .contains("changes a sequence whose length is not known before the run"));
 }
 
 void TestOnnxSequences::mapsOnceForEachElement() {
@@ -315,7 +440,8 @@ void TestOnnxSequences::loopsOfUnknownLengthArePlaceholders() {
             e = SequenceEmpty ()
             z = Loop (trips, , e) <body: graph = body (int64 i, bool c, float before) => (bool d, float after) {
                 d = Identity (c)
-                after = SequenceInsert (before, x)
+                zero = Constant <value: tensor = int64 {0}> ()
+                after = SequenceInsert (before, x, zero)
             }>
             n = SequenceLength (z)
         })";

@@ -152,6 +152,10 @@ void Resolver::resolveLoop(const NodeProto& node) {
         keepLoop(node, body->g(), states);
     } catch (const Unresolved& problem) {
         m_scopes.resize(depth);
+        const auto trips =
+            input(node, 0).tensors.empty() ? std::optional<std::int64_t>(0) : integer(tensor(node, 0));
+        const bool isShort = trips && *trips <= kMostElements;
+        if (!isShort && growLoop(node, body->g(), states)) return;
         unrollLoop(node, body->g(), std::move(states), problem.what());
     }
 }

@@ -32,6 +32,14 @@ void Resolver::resolveSequenceOp(const NodeProto& node) {
         made.tensors.erase(made.tensors.begin() + static_cast<std::ptrdiff_t>(at));
         return set(node, 0, std::move(made));
     }
+    const Value first = input(node, 0);
+    if (first.kind == Value::Kind::stack) {
+        const std::string& stack = first.tensors[0];
+        if (op == "SequenceAt") return set(node, 0, tensorValue(elementAt(node, stack)));
+        if (op == "SequenceLength")
+            return set(node, 0, tensorValue(lengthOf(stack, newName(node.output(0)))));
+        if (op == "ConcatFromSequence") return set(node, 0, tensorValue(joinStack(node, stack)));
+    }
     if (op == "SequenceAt") {
         const Value made = sequence(node, 0);
         const auto count = static_cast<std::int64_t>(made.tensors.size());
@@ -61,10 +69,14 @@ void Resolver::split(const NodeProto& node) {
     const std::optional<TensorType> type = known(from).type;
     const std::int64_t given = integerOf(node, "axis", 0);
     const auto axis = type ? normalizeAxis(given, type->shape.rank()) : std::nullopt;
-    if (!axis || type->shape[*axis] == kUnknownDim)
-        fail(node, "splits an axis whose size is not known before the run");
-    const std::int64_t size = type->shape[*axis];
+    if (!axis) fail(node, "splits an axis whose size is not known before the run");
     const bool isGiven = !input(node, 1).tensors.empty();
+    const bool drops = !isGiven && integerOf(node, "keepdims", 1) == 0;
+    const std::int64_t size = type->shape[*axis];
+    if (size == kUnknownDim) {
+        if (isGiven) fail(node, "splits an axis whose size is not known before the run");
+        return set(node, 0, stackOf(node, from, type->shape.rank(), *axis, drops));
+    }
     std::vector<std::int64_t> sizes;
     if (!isGiven) {
         if (size <= kMostElements) sizes.assign(static_cast<std::size_t>(size), 1);
@@ -84,7 +96,6 @@ void Resolver::split(const NodeProto& node) {
     if (static_cast<std::int64_t>(sizes.size()) > kMostElements || (sizes.empty() && size > 0))
         fail(node, fmt::format("makes a sequence of more than {}", kMostElements));
     const std::string base = newName(node.output(0));
-    const bool drops = !isGiven && integerOf(node, "keepdims", 1) == 0;
     Value made{Value::Kind::sequence, elementNames(base, static_cast<std::int64_t>(sizes.size()))};
     if (!sizes.empty()) {
         std::vector<std::string> parts = made.tensors;
@@ -145,6 +156,8 @@ std::string Resolver::join(std::vector<std::string> parts, const std::string& to
 void Resolver::map(const NodeProto& node) {
     const AttributeProto* attribute = attributeOf(node, "body");
     if (!attribute || !attribute->has_g()) fail(node, "has no body");
+    for (int i = 0; i < node.input_size(); ++i)
+        if (input(node, i).kind == Value::Kind::stack) return mapStacks(node, attribute->g());
     const std::size_t count = sequence(node, 0).tensors.size();
     std::vector<Value> made(static_cast<std::size_t>(node.output_size()), {Value::Kind::sequence});
     std::vector<Value> given;

@@ -27,7 +27,13 @@ constexpr std::int64_t kMostElements = 1000; ///< of a sequence, and iterations 
 
 /// What a name stands for: a tensor, or the tensors of a sequence or optional.
 struct Value {
-    enum class Kind : std::uint8_t { tensor, sequence, nothing }; ///< nothing: an optional without element
+    enum class Kind : std::uint8_t {
+        tensor,
+        sequence,
+        stack,   ///< a sequence whose length the run decides: one tensor, with the elements along its first
+                 ///< axis
+        nothing, ///< an optional without element
+    };
     Kind kind = Kind::tensor;
     std::vector<std::string> tensors{};
 
@@ -52,7 +58,8 @@ std::int64_t integerOf(const NodeProto& node, const char* name, std::int64_t oth
 const onnx::TypeProto& elementOf(const onnx::TypeProto& type);
 
 /// Replaces the sequences of one model: onnx_sequences.cpp reads what is known before the run,
-/// onnx_sequence_ops.cpp has the sequence ops, onnx_sequence_bodies.cpp the bodies of If, Loop and others.
+/// onnx_sequence_ops.cpp has the sequence ops, onnx_sequence_bodies.cpp the bodies of If, Loop and others,
+/// onnx_sequence_stacks.cpp the sequences whose length the run decides.
 class Resolver {
 public:
     Resolver(const onnx::ModelProto& model, const std::filesystem::path& path, const ImportOptions& options)
@@ -94,6 +101,8 @@ private:
     }
     Value sequence(const NodeProto& node, int index) const {
         const Value value = input(node, index);
+        if (value.kind == Value::Kind::stack)
+            fail(node, "changes a sequence whose length is not known before the run");
         if (value.kind != Value::Kind::sequence)
             fail(node, fmt::format("needs a sequence as its input {}", index));
         return value;
@@ -132,7 +141,7 @@ private:
     };
 
     /// Imports the nodes before a tensor and asks what is known about it. Inputs with given tensors have
-    /// these values or, with `Inputs::sizes`, only their sizes.
+    /// these values or, with `Inputs::sizes`, only their sizes. Of a result of a Loop, no sizes are known.
     enum class Inputs : std::uint8_t { values, sizes };
     Known known(const std::string& name, Inputs inputs = Inputs::values);
 
@@ -170,6 +179,22 @@ private:
     std::string join(std::vector<std::string> parts, const std::string& to, std::int64_t axis, bool isNew,
                      const std::string& name);
     void map(const NodeProto& node);
+
+    // --- Stacks ---
+
+    NodeProto& addOne(const char* op, const std::vector<std::string>& inputs, const std::string& to);
+    /// A tensor with one of its axes at another place.
+    std::string moved(const std::string& from, const std::string& base, int rank, int axis, int to);
+    /// The parts of size 1 along an axis, which lose this axis if `drops`.
+    Value stackOf(const NodeProto& node, const std::string& from, int rank, int axis, bool drops);
+    std::string lengthOf(const std::string& stack, const std::string& base);
+    std::string elementAt(const NodeProto& node, const std::string& stack);
+    std::string joinStack(const NodeProto& node, const std::string& stack);
+    /// A SequenceMap as a Loop.
+    void mapStacks(const NodeProto& node, const GraphProto& from);
+    /// A Loop that appends one tensor to an empty sequence in each iteration: the tensors become one that the
+    /// Loop stacks. False, without an effect, if there is no such sequence.
+    bool growLoop(const NodeProto& node, const GraphProto& from, const std::vector<Value>& states);
 
     /// Adds the nodes of a body under new names, and gives its results.
     std::vector<Value> inlined(const NodeProto& owner, const GraphProto& body,

@@ -2,6 +2,7 @@
 
 #include "formats/onnx/onnx_sequence_resolver.h"
 #include "graph/known_tensors.h"
+#include "placement/analysis.h"
 
 #include <algorithm>
 
@@ -25,6 +26,26 @@ bool hasSequence(const GraphProto& graph) {
            std::any_of(graph.input().begin(), graph.input().end(), [](const onnx::ValueInfoProto& value) {
                return value.type().has_sequence_type() || value.type().has_optional_type();
            });
+}
+
+/// The dtype and number of axes of the first output, which may come from a body; nothing if they are not
+/// known.
+std::optional<TensorType> withoutSizes(const ImportedModel& model, const TensorFiles* files) {
+    const Analysis analysis = analyze(model.graph, DeviceMap{}, Policy::strict, files);
+    std::optional<TensorType> type = analysis.typeOf(model.outputs[0].from);
+    for (int axis = 0; type && axis < type->shape.rank(); ++axis) type->shape[axis] = kUnknownDim;
+    return type;
+}
+
+/// The names of all tensors that a body and the bodies inside it define.
+void addNamesMadeIn(const GraphProto& graph, std::set<std::string>& names) {
+    for (const auto& input : graph.input()) names.insert(input.name());
+    for (const auto& tensor : graph.initializer()) names.insert(tensor.name());
+    for (const NodeProto& node : graph.node()) {
+        names.insert(node.output().begin(), node.output().end());
+        for (const AttributeProto& attribute : node.attribute())
+            if (attribute.has_g()) addNamesMadeIn(attribute.g(), names);
+    }
 }
 
 bool holdsSequence(const onnx::TypeProto& type) {
@@ -126,6 +147,9 @@ void Resolver::addInput(const onnx::ValueInfoProto& value) {
 
 void Resolver::addOutput(const onnx::ValueInfoProto& value) {
     const Value made = valueOf(value.name());
+    if (made.kind == Value::Kind::stack)
+        throw Unresolved(fmt::format(
+            "the length of the output \"{}\", a sequence, is not known before the run", value.name()));
     for (std::size_t i = 0; i < made.tensors.size(); ++i) {
         const std::string name = made.isTensor() ? value.name() : fmt::format("{}[{}]", value.name(), i);
         if (name != made.tensors[i]) {
@@ -172,7 +196,10 @@ Resolver::Known Resolver::known(const std::string& name, Inputs inputs) {
         const KnownTensors all(made.graph, files.get(), made.freeAxes);
         if (made.outputs.empty()) return {};
         Known out;
-        if (const TensorType* type = all.type(made.outputs[0].from)) out.type = *type;
+        if (const TensorType* type = all.type(made.outputs[0].from))
+            out.type = *type;
+        else
+            out.type = withoutSizes(made, files.get());
         if (const Tensor* value = all.value(made.outputs[0].from)) out.value = *value;
         return out;
     } catch (const Error&) {
@@ -199,9 +226,14 @@ bool Resolver::addBefore(const std::string& name, GraphProto& part, std::set<std
     for (const std::string& other : node.output()) seen.insert(other);
     for (const std::string& other : node.input())
         if (!addBefore(other, part, seen)) return false;
-    for (const AttributeProto& attribute : node.attribute())
-        if (attribute.has_g())
-            forNamesIn(attribute.g(), [&](const std::string& other) { (void)addBefore(other, part, seen); });
+    for (const AttributeProto& attribute : node.attribute()) {
+        if (!attribute.has_g()) continue;
+        std::set<std::string> own;
+        addNamesMadeIn(attribute.g(), own);
+        forNamesIn(attribute.g(), [&](const std::string& other) {
+            if (!own.contains(other)) (void)addBefore(other, part, seen);
+        });
+    }
     *part.add_node() = node;
     return true;
 }
