@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 #include <QDeadlineTimer>
+#include <QElapsedTimer>
 #include <QEventLoop>
 #include <QProgressBar>
 #include <QProgressDialog>
@@ -20,39 +21,54 @@ namespace {
 
 constexpr int kMoment = 120; ///< ms; shorter work shows no dialog, which would only flash
 
-/// The dialog of running work. Only its button, if it has one, closes it.
+/// The dialog of running work. Only its button, if it has one, closes it. It has a bar once the work says how
+/// far it is. Until then it tells the seconds: a bar that moves by itself would disturb users who reduce
+/// motion.
 class BusyDialog : public QProgressDialog {
     Q_DECLARE_TR_FUNCTIONS(BusyDialog)
 
 public:
-    BusyDialog(const QString& text, const QString& button, QWidget* parent)
-        : QProgressDialog(text, button, 0, 0, parent), m_mayEnd(!button.isEmpty()) {
+    /// `share` is null for work that does not report its progress, and negative until it does.
+    BusyDialog(const QString& text, const QString& button, QWidget* parent,
+               const std::atomic<double>* share = nullptr)
+        : QProgressDialog(text, button, 0, kWhole, parent), m_mayEnd(!button.isEmpty()), m_text(text),
+          m_share(share) {
         setWindowModality(Qt::WindowModal);
         setMinimumDuration(0);
         setAutoClose(false);
         setAutoReset(false);
         setObjectName(QStringLiteral("busy"));
+        findChild<QProgressBar*>()->hide();
+        connect(&m_timer, &QTimer::timeout, this, &BusyDialog::follow);
+        m_timer.start(kFollowMs);
+        m_clock.start();
     }
     void reject() override {
         if (m_mayEnd) Q_EMIT canceled();
     }
-    /// Follows `share`; while that is negative, the bar only moves.
-    void follow(const std::atomic<double>& share) {
-        connect(&m_timer, &QTimer::timeout, this, [this, &share] {
-            auto* const bar = findChild<QProgressBar*>();
-            if (share < 0) return;
-            bar->setRange(0, kWhole);
-            bar->setValue(int(kWhole * share));
-        });
-        m_timer.start(kFollowMs);
-    }
 
 private:
+    void follow() {
+        auto* const bar = findChild<QProgressBar*>();
+        if (const double share = m_share ? m_share->load() : -1; share >= 0) {
+            bar->setValue(int(kWhole * share));
+            bar->show();
+        }
+        const qint64 seconds = m_clock.elapsed() / 1000;
+        if (seconds == m_seconds) return;
+        m_seconds = seconds;
+        setLabelText(QStringLiteral("%1  %2 s").arg(m_text).arg(seconds));
+    }
+
     static constexpr int kWhole = 1000;
     static constexpr int kFollowMs = 50;
 
     const bool m_mayEnd;
+    const QString m_text;
+    const std::atomic<double>* m_share;
     QTimer m_timer;
+    QElapsedTimer m_clock;
+    qint64 m_seconds = 0;
 };
 
 /// The windows with work in progress, as often as they have it.
@@ -89,10 +105,9 @@ void workOnThread(const QString& text, QWidget* parent, const std::function<void
     QObject::connect(thread.get(), &QThread::finished, &loop, &QEventLoop::quit);
     thread->start();
     if (!thread->wait(QDeadlineTimer(kMoment))) {
-        BusyDialog busy(text, cancelled ? BusyDialog::tr("Cancel") : QString(), parent);
+        BusyDialog busy(text, cancelled ? BusyDialog::tr("Cancel") : QString(), parent, share);
         if (cancelled)
             QObject::connect(&busy, &QProgressDialog::canceled, [cancelled] { *cancelled = true; });
-        if (share) busy.follow(*share);
         busy.open();
         loop.exec();
         thread->wait();

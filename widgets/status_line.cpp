@@ -48,6 +48,7 @@ StatusLine::StatusLine(Document& document, RunController& runs, QWidget* parent)
     m_fresh->setObjectName(QStringLiteral("fresh"));
     m_progress->setFixedWidth(160);
     m_progress->setTextVisible(false);
+    m_progress->setObjectName(QStringLiteral("runProgress"));
     m_progress->setAccessibleName(tr("Progress of the run"));
     m_progress->hide();
     auto* layout = new QHBoxLayout(this);
@@ -80,10 +81,10 @@ void StatusLine::say(const QString& sentence, Severity severity) {
 
 void StatusLine::refreshRun() {
     const RunState& state = m_runs.state();
-    m_progress->setVisible(state.running);
+    m_progress->setVisible(state.running && m_runs.total() > 0); // a bar of a continuous run would only move
     if (state.running) {
         m_dot->setState(m_runs.isStopped() ? Dot::stale : Dot::running);
-        m_progress->setRange(0, m_runs.total() > 0 ? 1000 : 0);
+        m_progress->setRange(0, 1000);
         if (m_runs.total() > 0) m_progress->setValue(int(1000 * m_runs.done() / m_runs.total()));
         const std::int64_t done = m_runs.done();
         const std::int64_t total = m_runs.total();

@@ -4,6 +4,7 @@
 
 #include <QElapsedTimer>
 #include <QLabel>
+#include <QProgressBar>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTimer>
@@ -123,6 +124,7 @@ void TestMainRuns::continuousRunStops() {
     QVERIFY(window->runs().isContinuous());
     QTRY_VERIFY(window->runs().done() >= 2);
     QVERIFY(window->runs().isRunning());
+    QVERIFY(!find<QProgressBar>(*window, "runProgress")->isVisible()); // without an end, it would only move
     QTest::mouseClick(find<QPushButton>(*window, "stop"), Qt::LeftButton);
     QVERIFY(waitForRun(*window));
     QVERIFY(window->runs().result()->status == RunStatus::cancelled);

@@ -13,6 +13,9 @@
 #include <QProgressBar>
 #include <QProgressDialog>
 #include <QTableWidget>
+#include <QThread>
+
+#include <atomic>
 
 using namespace twb;
 using namespace twb::test;
@@ -242,6 +245,28 @@ private Q_SLOTS:
                                                for (;;) report(0.25);
                                            });
         QVERIFY(!isWhole);
+    }
+
+    /// A bar without a length moves from side to side, also for users who reduce motion.
+    void workOfUnknownLengthTellsTheSeconds() {
+        const auto window = makeWindow();
+        std::atomic<bool> mayEnd = false;
+        QString said;
+        bool hasBar = false;
+        QTimer look;
+        connect(&look, &QTimer::timeout, this, [&] {
+            auto* dialog = qobject_cast<QProgressDialog*>(QApplication::activeModalWidget());
+            if (!dialog) return;
+            hasBar = hasBar || dialog->findChild<QProgressBar*>()->isVisible();
+            said = dialog->labelText();
+            mayEnd = hasBar || said.endsWith(QLatin1String(" s"));
+        });
+        look.start(10);
+        workWaiting(QStringLiteral("Reading"), window.get(), [&] {
+            while (!mayEnd) QThread::msleep(5);
+        });
+        QVERIFY(!hasBar);
+        QVERIFY2(said.startsWith(QLatin1String("Reading  ")), qPrintable(said));
     }
 };
 
