@@ -6,6 +6,7 @@
 
 #include <QObject>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
@@ -38,6 +39,7 @@ private Q_SLOTS:
     void compileRefusesErrors();
     void nodesIndependentOfPlaceholdersRun();
     void thePeakIsThatOfTheRun();
+    void scratchOfASimulatedGpuCountsForNoDevice();
     void emptyTensorsArePresent_data();
     void emptyTensorsArePresent();
 };
@@ -505,6 +507,22 @@ void TestExecutor::nodesIndependentOfPlaceholdersRun() {
     QCOMPARE(result.status, RunStatus::finished);
     QCOMPARE(floats(result, before, map), (std::vector<float>{-1, -1}));
     QVERIFY(!result.tensor({after, 0}));
+}
+
+/// Its kernels run on the cpu, whose peak is that of the cpu's own steps.
+void TestExecutor::scratchOfASimulatedGpuCountsForNoDevice() {
+    const auto peakOfCpu = [](const char* device) {
+        GraphMaker g;
+        const NodeId a = g.node("RandomNormal", "a", device, {{"shape", Ints{32, 64, 16}}});
+        const NodeId b = g.node("RandomNormal", "b", device, {{"shape", Ints{16, 128}}});
+        g.node("Einsum", "e", device, {{"equation", std::string("ijk,kl->jil")}}, {a, b});
+        const RunResult result = runToEnd(planOf(g.graph(), simulatedMap()), {.iterations = 3});
+        const auto cpu =
+            std::ranges::find(result.memory, Device::cpu(), &std::pair<Device, MemoryStats>::first);
+        return cpu == result.memory.end() ? std::size_t{1} : cpu->second.peak;
+    };
+    QCOMPARE(peakOfCpu("cuda:0"), std::size_t{0});
+    QVERIFY(peakOfCpu("cpu") > 4 * 64 * 32 * 128);
 }
 
 /// The peak does not include earlier runs on the same devices.

@@ -14,7 +14,7 @@ public:
     const DeviceInfo& info() const override { return m_info; }
     const DeviceProfile& profile() const override { return m_profile; }
     std::unique_ptr<Stream> createStream(QueueKind) override {
-        return std::make_unique<HostStream>(*m_durations);
+        return std::make_unique<HostStream>(*m_durations, m_info.simulated);
     }
     std::unique_ptr<Event> createEvent() override { return std::make_unique<HostEvent>(); }
     bool supports(const char*, HostKernel host, std::span<const DType>) const override {

@@ -4,12 +4,14 @@
 #include "backends/cpu/host_threads.h"
 #include "core/buffer.h"
 #include "core/error.h"
+#include "core/uncounted_memory.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <sched.h>
 #include <thread>
 #include <vector>
@@ -61,7 +63,8 @@ bool HostEvent::isDone() const { return m_completed.load(std::memory_order_acqui
 /// Single producer (the submitting thread), single consumer (the worker).
 class HostStream::Worker {
 public:
-    explicit Worker(const DurationModel& durations) : m_durations(durations), m_thread([this] { work(); }) {}
+    Worker(const DurationModel& durations, bool isSimulated)
+        : m_durations(durations), m_isSimulated(isSimulated), m_thread([this] { work(); }) {}
     ~Worker() {
         push({.kind = Kind::stop});
         flush();
@@ -122,6 +125,7 @@ private:
     }
 
     const DurationModel& m_durations;
+    const bool m_isSimulated;
     std::array<Command, kRing> m_ring;
     // Used by the producer only.
     alignas(64) std::uint64_t m_head = 0;
@@ -139,6 +143,8 @@ private:
 
 void HostStream::Worker::work() {
     useHostThreads();
+    std::optional<UncountedMemory> uncounted;
+    if (m_isSimulated) uncounted.emplace();
     std::uint64_t done = 0;
     std::uint64_t available = 0;
     // While the queue never ran empty, the end of one launch is the start of the next: one clock query per
@@ -247,7 +253,8 @@ void HostStream::Worker::run(const Copy& copy, std::int64_t& now) {
     if (ran) advance(copy.timing, start, now, copy.linkNs.value_or(m_durations.copyNs(copy, now - start)));
 }
 
-HostStream::HostStream(const DurationModel& durations) : m_worker(std::make_unique<Worker>(durations)) {}
+HostStream::HostStream(const DurationModel& durations, bool isSimulated)
+    : m_worker(std::make_unique<Worker>(durations, isSimulated)) {}
 HostStream::~HostStream() = default;
 
 void HostStream::launch(const Launch& launch) {

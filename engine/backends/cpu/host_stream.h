@@ -48,8 +48,9 @@ private:
 /// sleeps.
 class HostStream final : public Stream {
 public:
-    /// `durations` must outlive the stream.
-    explicit HostStream(const DurationModel& durations);
+    /// `durations` must outlive the stream. `isSimulated`: of a simulated device, whose kernels use
+    /// UncountedMemory.
+    explicit HostStream(const DurationModel& durations, bool isSimulated = false);
     ~HostStream() override;
 
     void launch(const Launch& launch) override;
