@@ -18,6 +18,7 @@
 #include "ops/plugins/plugins.h"
 #include "ops/plugins/project_plugins.h"
 #include "placement/analysis.h"
+#include "placement/device_rule.h"
 #include "profile/rank_report.h"
 #include "profile/run_events.h"
 #include "runtime/joined_devices.h"
@@ -93,7 +94,8 @@ std::vector<std::pair<std::string, PortRef>> probesOf(const Graph& graph) {
     std::vector<std::pair<std::string, PortRef>> out;
     for (const Node& node : graph.nodes()) {
         if (node.op != "Probe") continue;
-        if (const auto source = graph.sourceOf({node.id, 0})) out.emplace_back(node.name, *source);
+        if (const auto source = graph.sourceOf({node.id, 0}))
+            out.emplace_back(labelOf(graph, node.id), *source);
     }
     return out;
 }

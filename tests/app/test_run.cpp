@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <limits>
 #include <set>
 #include <sys/types.h>
 #include <unistd.h>
@@ -41,6 +42,20 @@ private Q_SLOTS:
         const Program twb;
         twb.save("-odd.twb", smallGraph());
         QCOMPARE(twb.run({"run", "--quiet", "--", "-odd.twb"}).exit, 0);
+    }
+
+    /// Inf minus inf is a NaN with a sign on some processors.
+    void aProbeWithoutANameIsShownByItsOp() {
+        const Program twb;
+        GraphMaker maker;
+        const NodeId x = maker.node(
+            "Full", "x", "cpu", {{"shape", Integers{1}}, {"value", std::numeric_limits<double>::infinity()}});
+        maker.node("Probe", "", "cpu", {}, {maker.node("Sub", "difference", "cpu", {}, {x, x})});
+        twb.save("g.twb", maker);
+        const Ended ended = twb.run({"run", "g.twb", "--report", "r.json"});
+        QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+        QVERIFY2(ended.out.contains("\n  Probe  nan  f32 1\n"), qPrintable(ended.out));
+        QCOMPARE(twb.json("r.json").at("probes").at(0).at("name"), "Probe");
     }
 
     /// The sizes of one iteration were once counted for another one.
