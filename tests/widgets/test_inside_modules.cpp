@@ -5,6 +5,7 @@
 #include "widgets/scene_text.h"
 #include "widgets/window_hand.h"
 
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 
@@ -166,6 +167,29 @@ private Q_SLOTS:
         QCOMPARE(hand.canvas.navigator().inside(), FrameId::none);
         QVERIFY(!crumb(hand, FrameId::none));
         QVERIFY(hand.canvas.hasFocus());
+    }
+
+    /// It was cut to 200 pixels, however wide the canvas was.
+    void theBreadcrumbShowsTheWholeNameOfTheOpenModule() {
+        const Nested g;
+        WindowHand hand(g.graph);
+        const QString name = QStringLiteral("a module with a name that is longer than two hundred pixels");
+        Frame frame = *hand.graph().find(g.outer);
+        frame.title = name.toStdString();
+        DeltaBuilder builder(hand.graph(), "Rename");
+        builder.change(frame);
+        hand.document.apply(builder.take());
+        hand.canvas.navigator().enter(g.outer);
+        QCoreApplication::processEvents();
+        auto* bar = find<QWidget>(*hand.window, "breadcrumb");
+        QLabel* here = nullptr;
+        for (QLabel* label : bar->findChildren<QLabel*>())
+            if (label->isVisible() && label->text() == name) here = label;
+        QVERIFY(here);
+        QTRY_VERIFY(here->contentsRect().width() >= here->fontMetrics().horizontalAdvance(name));
+        // A narrow one is elided and does not widen the window.
+        hand.window->resize(hand.window->minimumSizeHint());
+        QTRY_VERIFY(here->width() < here->sizeHint().width());
     }
 
     void minimapCoversNoContent() {

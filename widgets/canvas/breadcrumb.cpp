@@ -15,7 +15,7 @@
 namespace twb {
 namespace {
 
-constexpr int kWidest = 200; ///< maximum width of a name
+constexpr int kWidest = 200; ///< maximum width of a name above the open module
 
 } // namespace
 
@@ -79,14 +79,18 @@ void Breadcrumb::refresh() {
         if (m_way->count() > 0)
             m_way->addWidget(
                 makeLabel(QStringLiteral("›"), TextRole::body, QStringLiteral("secondary"), this));
-        const QString text =
-            QFontMetrics(twb::font(TextRole::strong)).elidedText(name, Qt::ElideMiddle, kWidest);
-        if (isHere) {
-            QLabel* here = makeLabel(text, TextRole::strong, {}, this);
+        if (isHere) { // it may take the room that is left
+            auto* here = new ElidedLabel(this);
+            here->setText(name);
+            here->setFont(twb::font(TextRole::strong));
+            here->setElideMode(Qt::ElideMiddle);
+            here->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
             here->setContentsMargins(4, 0, 4, 0); // same as the buttons
             m_way->addWidget(here);
             continue;
         }
+        const QString text =
+            QFontMetrics(twb::font(TextRole::strong)).elidedText(name, Qt::ElideMiddle, kWidest);
         auto* button = new QPushButton(QString(text).replace(QLatin1Char('&'), QLatin1String("&&")), this);
         button->setObjectName(QStringLiteral("breadcrumb.%1").arg(value(id)));
         setStyleProperty(button, "role", QStringLiteral("link"));
