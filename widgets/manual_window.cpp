@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "widgets/icon.h"
 #include "widgets/labels.h"
+#include "widgets/manual_page.h"
 #include "widgets/theme.h"
 
 #include <QDesktopServices>
@@ -26,7 +27,6 @@ namespace {
 const QString kFirstPage = QStringLiteral("index.md");
 constexpr int kPageRole = Qt::UserRole;
 constexpr int kAnchorRole = Qt::UserRole + 1;
-constexpr int kWidestPicture = 680;
 constexpr int kDeepest = 2; ///< deepest level of headings in the contents
 
 /// Plain text of Markdown.
@@ -43,24 +43,11 @@ QString anchorOf(const QString& heading) {
     return plain(heading).toLower().remove(punctuation).replace(QLatin1Char(' '), QLatin1Char('-'));
 }
 
-/// Limits pictures to the width of the text.
-class PageView : public QTextBrowser {
-public:
-    QVariant loadResource(int type, const QUrl& name) override {
-        QVariant resource = QTextBrowser::loadResource(type, name);
-        if (type != QTextDocument::ImageResource) return resource;
-        QImage image(source().resolved(name).toLocalFile());
-        if (image.width() > kWidestPicture)
-            image = image.scaledToWidth(kWidestPicture, Qt::SmoothTransformation);
-        return image.isNull() ? resource : QVariant(image);
-    }
-};
-
 } // namespace
 
 ManualWindow::ManualWindow(const QString& folder, QWidget* parent)
     : QWidget(parent, Qt::Window), m_folder(folder), m_search(new QLineEdit), m_contents(new QTreeWidget),
-      m_text(new PageView) {
+      m_text(new ManualPage) {
     readPages();
     setObjectName(QStringLiteral("manual"));
     setWindowTitle(tr("Manual — Tensor Workbench"));

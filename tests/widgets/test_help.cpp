@@ -11,6 +11,7 @@
 #include <QRegularExpression>
 #include <QTextBlock>
 #include <QTextBrowser>
+#include <QTextTable>
 #include <QTreeWidget>
 
 using namespace twb;
@@ -130,6 +131,31 @@ private Q_SLOTS:
         QVERIFY(!manual.isVisible());
         const QTemporaryDir empty;
         QVERIFY_EXCEPTION_THROWN(ManualWindow(empty.path(), nullptr), Error);
+    }
+
+    /// Headings stood on the text above, and each cell of a table had a frame of its own.
+    void aPageHasSpaceAroundItsParts() {
+        const QTemporaryDir folder;
+        write(folder, "index.md",
+              "# The manual\n\nWords.\n\n## A part\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode\n```\n");
+        ManualWindow manual(folder.path(), nullptr);
+        const QTextDocument& page = *find<QTextBrowser>(manual, "manualText")->document();
+        bool hasCode = false;
+        for (QTextBlock block = page.begin(); block.isValid(); block = block.next()) {
+            if (block.text() == QStringLiteral("Words.")) QVERIFY(block.blockFormat().bottomMargin() > 0);
+            if (block.text() == QStringLiteral("A part")) QVERIFY(block.blockFormat().topMargin() > 0);
+            if (block.text() != QStringLiteral("code")) continue;
+            hasCode = true;
+            QVERIFY(block.blockFormat().background().style() != Qt::NoBrush);
+        }
+        QVERIFY(hasCode);
+        const QTextTable* table = nullptr;
+        for (QTextFrame* frame : page.rootFrame()->childFrames())
+            if (auto* found = qobject_cast<QTextTable*>(frame)) table = found;
+        QVERIFY(table);
+        QVERIFY(table->format().borderCollapse());
+        QCOMPARE(table->format().cellSpacing(), 0.0);
+        QVERIFY(table->format().cellPadding() > 0);
     }
 
     /// Every link in the manual leads to an existing page and heading, and every picture exists.
