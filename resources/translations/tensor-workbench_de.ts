@@ -2594,12 +2594,14 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
 <context>
     <name>twb::BreakpointsPanel</name>
     <message>
-        <source>No breakpoints. Select a node and press B to pause the run after it. Run ▸ Breakpoint has more: before the node, on NaN or inf, on a condition.</source>
-        <translation>Keine Haltepunkte. Einen Knoten auswählen und B drücken, um den Lauf nach ihm zu pausieren. Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Bedingung.</translation>
-    </message>
-    <message>
         <source>Breakpoints</source>
         <translation>Haltepunkte</translation>
+    </message>
+    <message>
+        <source>No breakpoints. Select a node and press B to pause the run after it.
+Run ▸ Breakpoint has more: before the node, on NaN or inf, on a condition.</source>
+        <translation>Keine Haltepunkte. Einen Knoten auswählen und B drücken, um den Lauf nach ihm zu pausieren.
+Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Bedingung.</translation>
     </message>
 </context>
 <context>
@@ -4284,10 +4286,6 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Speicher über eine Iteration</translation>
     </message>
     <message>
-        <source>reserved, not live at the peak</source>
-        <translation>reserviert, nicht belegt</translation>
-    </message>
-    <message>
         <source>scratch and rounding</source>
         <translation>Scratch und Rundung</translation>
     </message>
@@ -4322,6 +4320,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     <message>
         <source>planned %1</source>
         <translation>geplant %1</translation>
+    </message>
+    <message>
+        <source>reserved, not live</source>
+        <translation>reserviert, nicht belegt</translation>
     </message>
 </context>
 <context>
@@ -5225,10 +5227,6 @@ Update / Gewicht %6</translation>
 <context>
     <name>twb::RanksPanel</name>
     <message>
-        <source>A run on several ranks lists their pace here: Run ▸ Run on another machine… starts one. Run ▸ Open trace… shows a trace of “mpirun twb run --trace”.</source>
-        <translation>Ein Lauf auf mehreren Rängen zeigt hier deren Tempo: Lauf ▸ Auf anderem Rechner ausführen&#xa0;… startet einen. Lauf ▸ Trace öffnen&#xa0;… zeigt einen Trace von „mpirun twb run --trace“.</translation>
-    </message>
-    <message>
         <source>Copy</source>
         <translation>Kopieren</translation>
     </message>
@@ -5247,6 +5245,12 @@ Update / Gewicht %6</translation>
     <message>
         <source>Waiting: time per iteration that the rank waits in collective calls for the last rank to arrive. The slowest rank has the longest own time. Samples/s counts only rows that this rank computes.</source>
         <translation>Warten: Zeit je Iteration, die der Rang in kollektiven Aufrufen auf den letzten Rang wartet. Der langsamste Rang hat die längste eigene Zeit. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
+    </message>
+    <message>
+        <source>No ranks. A run on several ranks lists the pace of each rank here.
+Run ▸ Run on another machine… starts one. Run ▸ Open trace… opens its trace.</source>
+        <translation>Keine Ränge. Ein Lauf auf mehreren Rängen zeigt hier das Tempo jedes Rangs.
+Lauf ▸ Auf anderem Rechner ausführen&#xa0;… startet einen. Lauf ▸ Trace öffnen&#xa0;… öffnet seinen Trace.</translation>
     </message>
 </context>
 <context>

@@ -77,10 +77,9 @@ Qt::ItemFlags BreakpointModel::flags(const QModelIndex& index) const {
 BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs, QWidget* parent)
     : QWidget(parent), m_document(document), m_model(new BreakpointModel(document, runs, this)),
       m_table(new QTableView),
-      m_empty(makeLabel(
-          tr("No breakpoints. Select a node and press B to pause the run after it. Run ▸ Breakpoint has "
-             "more: before the node, on NaN or inf, on a condition."),
-          TextRole::body, QStringLiteral("secondary"))) {
+      m_empty(makeLabel(tr("No breakpoints. Select a node and press B to pause the run after it.\n"
+                           "Run ▸ Breakpoint has more: before the node, on NaN or inf, on a condition."),
+                        TextRole::body, QStringLiteral("secondary"))) {
     m_table->setObjectName(QStringLiteral("breakpointTable"));
     m_table->setAccessibleName(tr("Breakpoints"));
     m_table->setModel(m_model);
@@ -90,8 +89,8 @@ BreakpointsPanel::BreakpointsPanel(Document& document, const RunController& runs
     m_table->setColumnWidth(int(Column::when), 176);
     m_table->installEventFilter(this);
     m_empty->setWordWrap(true);
-    m_empty->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-    m_empty->setContentsMargins(16, 12, 16, 12);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setContentsMargins(48, 12, 48, 12);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 0, 0);
     layout->addWidget(m_table, 1);

@@ -56,7 +56,7 @@ void MemoryStack::makeBands() {
     const bool addsUp = m_measured >= m_planned && m_planned >= m_course->peakBytes;
     std::vector<Line> rest;
     if (addsUp && m_planned > m_course->peakBytes)
-        rest.push_back({tr("reserved, not live at the peak"), m_planned - m_course->peakBytes});
+        rest.push_back({tr("reserved, not live"), m_planned - m_course->peakBytes});
     if (addsUp && m_measured > m_planned)
         rest.push_back({tr("scratch and rounding"), m_measured - m_planned});
     if (addsUp) rest.push_back({tr("Peak of the run"), m_measured, -1, true});

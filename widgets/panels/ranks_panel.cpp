@@ -168,10 +168,9 @@ RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
     : QWidget(parent), m_runs(runs), m_model(new RanksModel(this)), m_table(new QTableView),
       m_sentence(makeLabel({}, TextRole::body)),
       m_remark(makeLabel({}, TextRole::small, QStringLiteral("secondary"))),
-      m_empty(makeLabel(
-          tr("A run on several ranks lists their pace here: Run ▸ Run on another machine… starts one. "
-             "Run ▸ Open trace… shows a trace of “mpirun twb run --trace”."),
-          TextRole::body, QStringLiteral("secondary"))),
+      m_empty(makeLabel(tr("No ranks. A run on several ranks lists the pace of each rank here.\n"
+                           "Run ▸ Run on another machine… starts one. Run ▸ Open trace… opens its trace."),
+                        TextRole::body, QStringLiteral("secondary"))),
       m_copy(makeSegment(tr("Copy"), tr("Copies the table as text."))) {
     setObjectName(QStringLiteral("ranksPanel"));
     m_table->setObjectName(QStringLiteral("ranksTable"));
@@ -190,7 +189,8 @@ RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
         label->setWordWrap(true);
         label->setContentsMargins(8, 6, 12, 6); // aligned with the cells of the table
     }
-    m_empty->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setContentsMargins(48, 12, 48, 12);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 0, 0);
     layout->setSpacing(0);
