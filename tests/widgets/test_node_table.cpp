@@ -88,6 +88,29 @@ private Q_SLOTS:
                  QStringLiteral("fc2"));
     }
 
+    void timesAndDevicesAreNeverElided() {
+        const auto window = makeWindow();
+        window->resize(1280, 800);
+        window->load(sourcePath(kDigits));
+        window->bottom().showPage(QStringLiteral("nodes"));
+        window->runs().run(2);
+        QVERIFY(waitForRun(*window));
+        for (const char* name : {"nodeTable", "edgeTable"}) {
+            auto& table = *find<QTableView>(*window, name);
+            for (const char* head : {"device", "transfer", "timing"}) {
+                const int column = int(headsOf(table).indexOf(QLatin1String(head)));
+                if (column < 0) continue; // one of the other table
+                QVERIFY(!table.isColumnHidden(column));
+                QVERIFY2(static_cast<QAbstractItemView&>(table).sizeHintForColumn(column) <=
+                             table.columnWidth(column),
+                         head);
+            }
+            const int time = int(headsOf(table).indexOf(QStringLiteral("time")));
+            QVERIFY(table.columnWidth(time) >=
+                    table.fontMetrics().horizontalAdvance(QStringLiteral("999.999 ms")) + 16);
+        }
+    }
+
     /// Only a change of the current row was followed, and no change of the selection in the table of edges.
     void rowsFollowTheSelectionAndAClickOnTheCurrentRowSelects() {
         const auto window = makeWindow();

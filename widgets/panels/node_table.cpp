@@ -35,10 +35,12 @@ const EdgeRun* runOf(const RunController& runs, const Edge& edge) {
 }
 
 /// The preferred widths of all columns, and the columns that a narrow table hides, the least important one
-/// first. The remaining columns shrink to no less than two thirds of their widths.
+/// first. Of the remaining columns, the names shrink, to no less than half of their widths: a part of a time
+/// or of a device says nothing.
 struct Columns {
     std::vector<int> widths;
     std::vector<int> optional;
+    std::vector<int> names;
 
     void fit(QTableView& table) const {
         const int room = table.viewport()->width();
@@ -49,23 +51,30 @@ struct Columns {
             isShown[std::size_t(column)] = false;
             sum -= widths[std::size_t(column)];
         }
-        const double scale = std::clamp(double(room) / sum, 0.65, 1.0);
+        int ofNames = 0;
+        for (const int column : names)
+            if (isShown[std::size_t(column)]) ofNames += widths[std::size_t(column)];
+        const double scale = std::clamp(double(room - (sum - ofNames)) / ofNames, 0.5, 1.0);
         for (int column = 0; column < int(widths.size()); ++column) {
+            const bool isName = std::find(names.begin(), names.end(), column) != names.end();
             table.setColumnHidden(column, !isShown[std::size_t(column)]);
-            table.setColumnWidth(column, int(widths[std::size_t(column)] * scale));
+            table.setColumnWidth(column, int(widths[std::size_t(column)] * (isName ? scale : 1)));
         }
     }
 };
 
 const Columns& nodeColumns() {
-    static const Columns columns{{128, 96, 72, 80, 64, 96, 120, 120},
-                                 {int(NodeColumn::inputs), int(NodeColumn::share), int(NodeColumn::output)}};
+    static const Columns columns{
+        {128, 96, 68, 92, 64, 120, 120, 120},
+        {int(NodeColumn::inputs), int(NodeColumn::share), int(NodeColumn::output)},
+        {int(NodeColumn::name), int(NodeColumn::op), int(NodeColumn::output), int(NodeColumn::inputs)}};
     return columns;
 }
 
 const Columns& edgeColumns() {
-    static const Columns columns{{112, 112, 64, 104, 112, 80, 80},
-                                 {int(EdgeColumn::input), int(EdgeColumn::tensor)}};
+    static const Columns columns{{112, 112, 64, 104, 104, 92, 76},
+                                 {int(EdgeColumn::input), int(EdgeColumn::tensor)},
+                                 {int(EdgeColumn::from), int(EdgeColumn::to), int(EdgeColumn::tensor)}};
     return columns;
 }
 
@@ -231,8 +240,8 @@ NodeTable::NodeTable(Document& document, const RunController& runs, QWidget* par
     m_layout = new QBoxLayout(QBoxLayout::LeftToRight, this);
     m_layout->setContentsMargins(4, 4, 0, 0);
     m_layout->setSpacing(16);
-    m_layout->addWidget(m_nodeView, 6);
-    m_layout->addWidget(m_edgeView, 5);
+    m_layout->addWidget(m_nodeView, 1);
+    m_layout->addWidget(m_edgeView, 1);
     for (QTableView* view : {m_nodeView, m_edgeView}) view->viewport()->installEventFilter(this);
     connect(&m_document, &Document::changed, this, &NodeTable::refresh);
     connect(&m_document, &Document::reset, this, &NodeTable::refresh);
@@ -306,7 +315,7 @@ void NodeTable::showEvent(QShowEvent* event) {
 }
 
 void NodeTable::resizeEvent(QResizeEvent* event) {
-    constexpr int kSideBySide = 760; ///< least width for the main columns of both
+    constexpr int kSideBySide = 800; ///< least width for the main columns of both
     QWidget::resizeEvent(event);
     m_layout->setDirection(width() < kSideBySide ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
     m_layout->setSpacing(width() < kSideBySide ? 4 : 16);

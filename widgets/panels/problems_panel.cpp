@@ -119,7 +119,7 @@ ProblemsPanel::ProblemsPanel(Document& document, QWidget* parent)
     m_table->setIconSize({14, 14});
     m_table->setWordWrap(false);
     m_table->horizontalHeader()->setStretchLastSection(true);
-    const int widths[] = {76, 128, 80};
+    const int widths[] = {92, 128, 112};
     for (int column = 0; column < 3; ++column) m_table->setColumnWidth(column, widths[column]);
 
     auto* side = new QWidget;
