@@ -1,8 +1,6 @@
 #include "graph/composed_ops.h"
 #include "graph/op_matcher.h"
 
-#include <utility>
-
 namespace twb {
 namespace {
 
@@ -16,6 +14,7 @@ bool isRow(const Shape& shape, std::int64_t columns) {
 
 /// Replaces the product `output` and `sum`, which adds `bias` to it.
 void linearLayer(OpMatcher& match, const Node& sum, PortRef output, PortRef bias) {
+    if (bias.node == output.node) return; // a product that is added to itself
     const Node* product = match.find(output, "MatMul");
     const auto a = product ? match.input(*product, 0) : std::nullopt;
     const auto b = product ? match.input(*product, 1) : std::nullopt;

@@ -27,7 +27,7 @@ struct ComposedOp {
 /// The name of a node that gets another op: "/norm/Add_1" becomes "/norm/LayerNormalization_1".
 std::string nameWithOp(const Node& node, const std::string& op);
 
-/// Reads a graph for replaceComposedOps() and replaceAttention(), and replaces what they find.
+/// Reads a graph for the functions of composed_ops.h, and replaces what they find.
 class OpMatcher {
 public:
     OpMatcher(const Graph& graph, const KnownTensors& known, Rewrite& rewrite)

@@ -117,6 +117,16 @@ GemmSizes gemmSizes(const Shape& a, const Shape& b, const Attributes& attributes
     return {a[transA ? row + 1 : row], a[transA ? row : row + 1], b[transB ? 1 : 0], b[transB ? 0 : 1]};
 }
 
+/// The rows of all matrices of a stack.
+std::int64_t rowsOf(const Shape& stack) {
+    std::int64_t rows = 1;
+    for (int axis = 0; axis < stack.rank() - 1; ++axis) {
+        if (stack[axis] == kUnknownDim) return kUnknownDim;
+        rows *= stack[axis];
+    }
+    return rows;
+}
+
 void inferGemm(InferContext& ctx) {
     const TensorType& a = *ctx.input(0);
     const TensorType& b = *ctx.input(1);
@@ -124,10 +134,11 @@ void inferGemm(InferContext& ctx) {
     for (int i : {0, 1})
         if (const int rank = ctx.input(i)->shape.rank(); rank != 2 && !(rank > 2 && mayBeStack(i)))
             ctx.fail("shape-mismatch", i,
-                     fmt::format("{} must be a matrix, got {}-D tensor", ctx.op().inputAt(i).argument,
-                                 ctx.input(i)->shape.rank()));
+                     fmt::format("{} must be a matrix, got {}-D tensor{}", ctx.op().inputAt(i).argument, rank,
+                                 i == 0 && rank > 2 ? "; transA takes two axes" : ""));
     const GemmSizes s = gemmSizes(a.shape, b.shape, ctx.attributes());
-    if (!meets(s.k, s.k2)) failProduct(ctx, 1, s.m, s.k, s.k2, s.n);
+    if (!meets(s.k, s.k2)) // as PyTorch's linear, which multiplies a stack as one tall matrix
+        failProduct(ctx, 1, a.shape.rank() > 2 ? rowsOf(a.shape) : s.m, s.k, s.k2, s.n);
     Shape result = a.shape;
     const int rank = result.rank();
     result[rank - 2] = s.m;
@@ -328,15 +339,6 @@ void matMulKernel(const KernelContext& ctx) {
 
 namespace {
 
-/// A dense stack of matrices as one tall matrix.
-TensorView asOneMatrix(const TensorView& stack) {
-    const int rank = stack.shape.rank();
-    std::int64_t rows = 1;
-    for (int axis = 0; axis < rank - 1; ++axis) rows *= stack.shape[axis];
-    const Shape shape{rows, stack.shape[rank - 1]};
-    return {stack.data, stack.dtype, shape, denseStrides(shape)};
-}
-
 template <class T> void gemmOf(const KernelContext& ctx) {
     const TensorView& out = ctx.outputs[0];
     if (out.elementCount() == 0) return;
@@ -449,9 +451,7 @@ void matMulGradient(GradientContext& g) {
 GraphTensor asOneMatrix(const GraphTensor& stack) {
     const Shape& shape = stack.shape();
     if (shape.rank() <= 2) return stack;
-    std::int64_t rows = 1;
-    for (int axis = 0; axis < shape.rank() - 1; ++axis) rows *= shape[axis];
-    return reshape(stack, Shape{rows, shape[shape.rank() - 1]});
+    return reshape(stack, Shape{rowsOf(shape), shape[shape.rank() - 1]});
 }
 
 void gemmGradient(GradientContext& g) {

@@ -68,7 +68,8 @@ void mergeInto(Plan& plan, const StepGroup& group, std::vector<bool>& isGone) {
     last.label = std::move(label);
     last.cost.flops = flops;
     last.cost.bytes = bytes;
-    last.cost.dtype = plan.steps[group.steps.front()].cost.dtype; // of a product, which has most operations
+    // That of a product, which comes first, since its ends may have another.
+    last.cost.dtype = plan.steps[group.steps.front()].cost.dtype;
     last.predictedNs = plan.devices.at(plan.streams[last.stream].device).profile().kernelNs(last.cost);
     last.chain = std::move(chain);
 }

@@ -324,6 +324,15 @@ private Q_SLOTS:
         }
     }
 
+    void aProductThatIsAddedToItselfStays() {
+        Model m({1, 8});
+        const NodeId product = m.op("MatMul", {m.x, m.op("RandomNormal", {}, {{"shape", Ints{8, 4}}})});
+        m.probe(m.op("Add", {product, product}));
+        const Graph after = simplified(m.graph());
+        QCOMPARE(count(after, "Gemm"), 0);
+        QCOMPARE(difference(m.graph(), after), QString());
+    }
+
     void aProductThatIsReadTwiceStays() {
         Model m({2, 3, 8});
         const NodeId weight = m.op("RandomNormal", {}, {{"shape", Ints{8, 4}}});

@@ -138,7 +138,9 @@ void TestInfer::errors_data() {
         "shape-mismatch: mat1 and mat2 shapes cannot be multiplied (360x64 and 10x128)");
     row("Gemm", {}, {f32({64}), f32({64, 128})}, "shape-mismatch: mat1 must be a matrix, got 1-D tensor");
     row("Gemm", {{"transA", true}}, {f32({2, 64, 360}), f32({64, 128})},
-        "shape-mismatch: mat1 must be a matrix, got 3-D tensor");
+        "shape-mismatch: mat1 must be a matrix, got 3-D tensor; transA takes two axes");
+    row("Gemm", {{"transB", true}}, {f32({2, 3, 64}), f32({10, 128})},
+        "shape-mismatch: mat1 and mat2 shapes cannot be multiplied (6x64 and 128x10)");
     row("Gemm", {}, {f32({360, 64}), f32({2, 64, 128})},
         "shape-mismatch: mat2 must be a matrix, got 3-D tensor");
     row("Gemm", {}, {f32({2, 3, 64}), f32({64, 128}), f32({2, 1, 1, 128})},

@@ -40,6 +40,14 @@ TensorView channelsMovedLast(TensorView view) {
     return view;
 }
 
+TensorView asOneMatrix(const TensorView& stack) {
+    const int rank = stack.shape.rank();
+    std::int64_t rows = 1; // not by a division, because the last axis may have size 0
+    for (int axis = 0; axis < rank - 1; ++axis) rows *= stack.shape[axis];
+    const Shape shape{rows, stack.shape[rank - 1]};
+    return {stack.data, stack.dtype, shape, denseStrides(shape)};
+}
+
 bool isChannelsLast(const TensorView& view) noexcept {
     if (view.shape.rank() < 2) return false;
     const auto lies = [&](int axis, std::int64_t step) {

@@ -25,6 +25,8 @@ bool isDense(const TensorView& view) noexcept;
 bool isChannelsLast(const TensorView& view) noexcept;
 /// The view with its channels, axis 1, as the last axis, so that a channels-last view is row-major.
 TensorView channelsMovedLast(TensorView view);
+/// A dense stack of matrices as one tall matrix.
+TensorView asOneMatrix(const TensorView& stack);
 
 /// Iterates over N tensors that broadcast to one shape, row-major. Neighbouring axes that are contiguous are
 /// merged, so dense tensors of any rank become one row. No allocation.

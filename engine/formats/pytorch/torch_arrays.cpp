@@ -24,6 +24,7 @@ std::string stackedProduct(const Call& call) {
     const double beta = call.number("beta");
     if (alpha == 1 && (!addsC || (beta == 1 && call.rank(2) == 1)))
         return fmt::format("F.linear({}, {}{})", call.in(0), b, addsC ? ", " + call.in(2) : "");
+    if (alpha == 1 && beta == 1) return fmt::format("F.linear({}, {}) + {}", call.in(0), b, call.in(2));
     const char* const type = isFloating(call.out().dtype) ? "" : ".double()";
     std::string sum = fmt::format("{} * F.linear({}, {}){}", literal(alpha), call.in(0), b, type);
     if (addsC) sum += fmt::format(" + {} * {}{}", literal(beta), call.in(2), type);

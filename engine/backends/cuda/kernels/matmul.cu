@@ -1,3 +1,4 @@
+#include "backends/cpu/strided.h"
 #include "backends/cuda/kernels/families.h"
 #include "backends/cuda/kernels/integer_matmul.h"
 #include "backends/cuda/kernels/pointwise.h"

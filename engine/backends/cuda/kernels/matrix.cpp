@@ -63,14 +63,6 @@ TensorView transposedIf(TensorView matrix, bool swap) {
     return matrix;
 }
 
-TensorView asOneMatrix(const TensorView& stack) {
-    const int rank = stack.shape.rank();
-    std::int64_t rows = 1; // not by a division, because the last axis may have size 0
-    for (int axis = 0; axis < rank - 1; ++axis) rows *= stack.shape[axis];
-    const Shape shape{rows, stack.shape[rank - 1]};
-    return {stack.data, stack.dtype, shape, denseStrides(shape)};
-}
-
 bool isRow(const TensorView& view, std::int64_t n) {
     const int rank = view.shape.rank();
     return rank >= 1 && view.shape[rank - 1] == n && view.shape.elementCount() == n &&

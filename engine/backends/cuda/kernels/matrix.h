@@ -31,8 +31,6 @@ private:
 
 /// A matrix with swapped axes if `swap` is set.
 TensorView transposedIf(TensorView matrix, bool swap);
-/// A dense stack of matrices as one tall matrix.
-TensorView asOneMatrix(const TensorView& stack);
 /// Whether it is a single row of n contiguous elements.
 bool isRow(const TensorView& view, std::int64_t n);
 

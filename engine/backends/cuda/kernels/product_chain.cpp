@@ -1,5 +1,6 @@
 #include "backends/cuda/kernels/product_chain.h"
 
+#include "backends/cpu/strided.h"
 #include "backends/cuda/kernels/convolution_end.h"
 #include "backends/cuda/kernels/matrix.h"
 #include "backends/cuda/kernels/product_end.h"
