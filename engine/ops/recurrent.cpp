@@ -36,9 +36,10 @@ void runPass(const RecurrentPass<T>& p, const KernelContext& ctx, PassProducts& 
              std::vector<T>& c) {
     const auto units = static_cast<std::size_t>(p.batch * p.hidden);
     RecurrentSteps<C, T> steps(p, products);
+    T* const y = ctx.outputs[0].as<T>();
+    if (steps.runInParts({nullptr, h.data(), c.data(), nullptr}, y)) return;
     std::vector<T> gates(gatesOf(C) * units);
     std::vector<T> inner(C == Cell::gru ? units : 0);
-    T* const y = ctx.outputs[0].as<T>();
     for (std::int64_t s = 0; s < steps.count(); ++s) {
         steps.run(s, {gates.data(), h.data(), c.data(), C == Cell::gru ? inner.data() : nullptr});
         for (std::int64_t b = 0; y && b < p.batch; ++b)

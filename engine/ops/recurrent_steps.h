@@ -4,7 +4,6 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/host_threads.h"
-#include "backends/cpu/one_thread.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/vector_math.h"
 #include "core/tensor.h"
@@ -24,14 +23,15 @@ namespace twb {
 
 /// The products with the weights W and R of one direction, which are packed once. Null: BLAS is used.
 struct PassProducts {
-    /// The product with the rows of R for all gates of neighbouring units, which one thread computes.
+    /// The rows of R for all gates of neighbouring units, which one thread computes.
     struct Part {
         std::int64_t first = 0, units = 0;
-        std::vector<float> weights;
-        std::unique_ptr<NativeConvolution> r;
+        std::int64_t columns = 0; ///< the gates of all units, rounded up to whole panels
+        Tensor weights;           ///< panel after panel, see vectorMultiplyRows(); aligned with cache lines
+        Tensor gates;             ///< batch × columns
     };
     std::unique_ptr<NativeConvolution> w, r;
-    std::vector<Part> parts; ///< of the LSTM, if its steps run on several threads
+    std::vector<Part> parts; ///< of the LSTM, if its passes run in parts
 };
 
 /// to[i] += from[i]
@@ -63,8 +63,6 @@ public:
                               : m_pass.length;
     }
     void run(std::int64_t s, const PassRows<T>& rows) {
-        if constexpr (C == RecurrentCell::lstm && std::is_same_v<T, float>)
-            if (runInParts(s, rows)) return;
         if constexpr (C == RecurrentCell::gru) {
             multiplyState(rows.h, 0, m_pass.linearBeforeReset ? 3 : 2, rows.gates);
             overRows(s, rows, [this](const Row& row) { gruGates(row); });
@@ -74,6 +72,34 @@ public:
             multiplyState(rows.h, 0, kGates, rows.gates);
             overRows(s, rows, [this](const Row& row) { C == RecurrentCell::rnn ? rnn(row) : lstm(row); });
         }
+    }
+    /// All passes of an LSTM. Each thread multiplies and activates its own units, and waits for the others
+    /// once per pass. Writes Y unless it is null. Returns false, without an effect, if that does not pay off.
+    bool runInParts(const PassRows<T>& rows, T* y) {
+        if constexpr (C == RecurrentCell::lstm && std::is_same_v<T, float>) {
+            constexpr std::int64_t paysOff = 1 << 19; // multiply-adds
+            const RecurrentPass<T>& p = m_pass;
+            if (rows.keepsSums || p.batch * p.hidden * kGates * p.hidden < paysOff) return false;
+            if (m_products.parts.empty()) makeParts();
+            const std::int64_t units = p.batch * p.hidden;
+            std::array<std::vector<T>, 2> states; // before and after a pass, in turns
+            states[0].assign(rows.h, rows.h + units);
+            states[1].resize(states[0].size());
+            const std::int64_t passes = count();
+            const auto parts = std::ssize(m_products.parts);
+            [[maybe_unused]] const int threads = static_cast<int>(parts);
+#pragma omp parallel num_threads(threads)
+            for (std::int64_t s = 0; s < passes; ++s) {
+                const auto at = static_cast<std::size_t>(s % 2);
+#pragma omp for schedule(static)
+                for (std::int64_t i = 0; i < parts; ++i)
+                    runPart(m_products.parts[static_cast<std::size_t>(i)], s, states[at].data(),
+                            states[1 - at].data(), rows.c, y);
+            }
+            std::copy_n(states[static_cast<std::size_t>(passes % 2)].data(), units, rows.h);
+            return true;
+        }
+        return false;
     }
     /// The sums of the gates of all passes that kept them; rows as in X.
     T* sums() { return inputs(); }
@@ -146,62 +172,54 @@ private:
                 kGates * p.hidden);
     }
 
-    /// A pass of the LSTM in which each thread multiplies and activates its units; false, without an effect,
-    /// if that does not pay off.
-    bool runInParts(std::int64_t s, const PassRows<T>& rows) {
-        constexpr std::int64_t leastUnits = 64;
-        constexpr std::int64_t paysOff = 1 << 19; // multiply-adds
+    /// Pass s for the units of one part: from the state `before` to the state `after`.
+    void runPart(PassProducts::Part& part, std::int64_t s, const T* before, T* after, T* c, T* y) {
         const RecurrentPass<T>& p = m_pass;
-        const std::int64_t width = kGates * p.hidden;
-        if (rows.keepsSums || p.batch * p.hidden * width < paysOff) return false;
-        if (m_products.parts.empty()) makeParts(std::min<std::int64_t>(hostThreads(), p.hidden / leastUnits));
-        const auto count = std::ssize(m_products.parts);
-        if (count < 2) return false;
-        m_state.assign(rows.h, rows.h + p.batch * p.hidden); // all parts read it while some overwrite theirs
-        parallelRanges(count, p.batch * p.hidden * width, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const PassProducts::Part& part = m_products.parts[static_cast<std::size_t>(i)];
-                T* const gates = rows.gates + p.batch * kGates * part.first;
-                part.r->run({.x = m_state.data(), .w = part.weights.data(), .y = gates});
-                for (std::int64_t b = 0; b < p.batch; ++b)
-                    if (p.runs(s, b))
-                        lstm({inputs() + p.row(p.step(s, b), b) * width + part.first,
-                              gates + b * kGates * part.units, rows.h + b * p.hidden + part.first,
-                              rows.c + b * p.hidden + part.first, nullptr, false, part.first, part.units});
+        const auto* const weights = static_cast<const T*>(part.weights.data());
+        auto* const gates = static_cast<T*>(part.gates.data());
+        for (std::int64_t column = 0; column < part.columns; column += kPanelColumns)
+            vectorMultiplyRows(before, p.hidden, p.batch, p.hidden, weights + column * p.hidden,
+                               gates + column, part.columns);
+        for (std::int64_t b = 0; b < p.batch; ++b) {
+            const std::int64_t at = b * p.hidden + part.first;
+            if (!p.runs(s, b)) {
+                std::copy_n(before + at, part.units, after + at);
+                continue;
             }
-        });
-        return true;
+            const std::int64_t t = p.step(s, b);
+            lstm({inputs() + p.row(t, b) * kGates * p.hidden + part.first, gates + b * part.columns,
+                  after + at, c + at, nullptr, false, part.first, part.units});
+            if (y) std::copy_n(after + at, part.units, y + p.resultAt(t, b) + part.first);
+        }
     }
 
-    /// Leaves a single part if oneDNN has no primitive for the sizes.
-    void makeParts(std::int64_t count) {
+    /// One part per thread. The parts of several threads are of whole cache lines.
+    void makeParts() {
+        constexpr std::int64_t leastUnits = 64;
+        constexpr std::int64_t line = 16;
         const RecurrentPass<T>& p = m_pass;
-        if (count < 2) {
-            m_products.parts.emplace_back();
-            return;
-        }
-        const OneThread one;
-        std::vector<PassProducts::Part> parts;
+        const std::int64_t count =
+            std::max<std::int64_t>(1, std::min<std::int64_t>(hostThreads(), p.hidden / leastUnits));
+        const auto firstOf = [&](std::int64_t i) {
+            return i == count ? p.hidden : p.hidden * i / count / line * line;
+        };
         for (std::int64_t i = 0; i < count; ++i) {
-            PassProducts::Part& part = parts.emplace_back();
-            part.first = p.hidden * i / count;
-            part.units = p.hidden * (i + 1) / count - part.first;
-            for (int gate = 0; gate < kGates; ++gate) {
-                const T* const from = p.r + (gate * p.hidden + part.first) * p.hidden;
-                part.weights.insert(part.weights.end(), from, from + part.units * p.hidden);
-            }
-            part.r = NativeConvolution::make({.rows = p.batch,
-                                              .inner = p.hidden,
-                                              .columns = kGates * part.units,
-                                              .stride = p.hidden,
-                                              .transposed = true});
-            if (!part.r) {
-                parts.clear();
-                break;
+            PassProducts::Part& part = m_products.parts.emplace_back();
+            part.first = firstOf(i);
+            part.units = firstOf(i + 1) - part.first;
+            const std::int64_t used = kGates * part.units;
+            part.columns = (used + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+            part.gates = Tensor::onHost({DType::f32, Shape{p.batch, part.columns}});
+            part.weights = Tensor::onHost({DType::f32, Shape{part.columns, p.hidden}});
+            auto* const weights = static_cast<float*>(part.weights.data());
+            std::fill_n(weights, part.columns * p.hidden, 0.0F);
+            for (std::int64_t column = 0; column < used; ++column) {
+                const std::int64_t row = column / part.units * p.hidden + part.first + column % part.units;
+                float* const to =
+                    weights + column / kPanelColumns * kPanelColumns * p.hidden + column % kPanelColumns;
+                for (std::int64_t k = 0; k < p.hidden; ++k) to[k * kPanelColumns] = p.r[row * p.hidden + k];
             }
         }
-        if (parts.empty()) parts.emplace_back();
-        m_products.parts = std::move(parts);
     }
 
     /// Calls run(row) for every sequence that is active at pass s, in parallel.
@@ -300,8 +318,7 @@ private:
 
     const RecurrentPass<T>& m_pass;
     PassProducts& m_products;
-    Tensor m_inputs;        ///< X · Wᵀ plus the biases, for all rows
-    std::vector<T> m_state; ///< before a pass that runs in parts
+    Tensor m_inputs; ///< X · Wᵀ plus the biases, for all rows
 };
 
 /// The state of one direction, batch × hidden, read from a tensor with all directions; zeros if there is

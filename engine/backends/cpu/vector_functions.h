@@ -123,19 +123,21 @@ inline void storeSome(float* to, Pack x, std::int64_t count) {
 }
 #endif
 
-/// Fetches the memory `ahead` elements after those in work, also beyond the end, where the next range or row
-/// begins. The processor's own prefetching stops at each page.
+/// Fetches the memory `ahead` elements after those in work. The processor's own prefetching stops at each
+/// page.
 constexpr std::int64_t kAhead = 512;
 inline void fetch(const float* from, std::int64_t ahead = kAhead) { __builtin_prefetch(from + ahead); }
 inline void fetchToWrite(const float* to, std::int64_t ahead = kAhead) { __builtin_prefetch(to + ahead, 1); }
 
 template <class F> void each(const float* in, float* out, std::int64_t count, const F& f) {
     std::int64_t i = 0;
-    for (; i + kWidth <= count; i += kWidth) {
+    // Memory beyond the end may belong to another thread, which would lose it.
+    for (; i + kAhead + kWidth <= count; i += kWidth) {
         fetch(in + i);
         fetchToWrite(out + i);
         store(out + i, f(load(in + i)));
     }
+    for (; i + kWidth <= count; i += kWidth) store(out + i, f(load(in + i)));
     if (i < count) storeSome(out + i, f(loadSome(in + i, count - i)), count - i);
 }
 

@@ -198,7 +198,8 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
     // Sums of a few terms in f32, which are added in f64.
     constexpr std::int64_t kRun = 16 * kWidth;
     const Pack from = all(shift);
-    // The next row of a softmax, while this one is in work.
+    // The next row of a softmax, while this one is in work. Rows that are overwritten are in the cache
+    // already.
     const std::int64_t ahead = count < 4096 ? count : 4096;
     double sum = 0;
     float terms[kWidth];
@@ -208,8 +209,8 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
         std::int64_t i = begin;
         for (; i + kWidth <= end; i += kWidth) {
             const Pack e = term(load(in + i) - from);
-            fetch(in + i, ahead);
-            if (out) fetchToWrite(out + i, ahead);
+            if (out != in) fetch(in + i, ahead);
+            if (out && out != in) fetchToWrite(out + i, ahead);
             if (out) store(out + i, e);
             part = part + e;
         }
@@ -279,6 +280,47 @@ void dots(const float* x, std::int64_t length, const float* rows, std::int64_t s
         }
         for (int r = 0; r < kRows && i + r < count; ++r) out[i + r] = sumOf(sums[r]);
     }
+}
+
+namespace {
+
+/// R rows of y, for the columns of one panel. A pass over the rows of the panel makes `kPacks` vectors of
+/// each row, whose sums stay in registers.
+template <int R>
+void multiplyPanel(const float* x, std::int64_t xStride, std::int64_t inner, const float* panel, float* y,
+                   std::int64_t yStride) {
+#ifdef __AVX512F__
+    constexpr int kPacks = 4;
+#else
+    constexpr int kPacks = 2;
+#endif
+    for (std::int64_t column = 0; column < kPanelColumns; column += kPacks * kWidth) {
+        Pack sums[R][kPacks];
+        for (auto& row : sums)
+            for (Pack& sum : row) sum = all(0);
+        const float* weights = panel + column;
+        for (std::int64_t i = 0; i < inner; ++i, weights += kPanelColumns) {
+            Pack w[kPacks];
+            for (int k = 0; k < kPacks; ++k) w[k] = load(weights + k * kWidth);
+            for (int r = 0; r < R; ++r) {
+                const Pack factor = all(x[r * xStride + i]);
+                for (int k = 0; k < kPacks; ++k) sums[r][k] = sums[r][k] + factor * w[k];
+            }
+        }
+        for (int r = 0; r < R; ++r)
+            for (int k = 0; k < kPacks; ++k) store(y + r * yStride + column + k * kWidth, sums[r][k]);
+    }
+}
+
+} // namespace
+
+void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
+                  const float* panel, float* y, std::int64_t yStride) noexcept {
+    for (; rows >= 4; rows -= 4, x += 4 * xStride, y += 4 * yStride)
+        multiplyPanel<4>(x, xStride, inner, panel, y, yStride);
+    if (rows == 3) multiplyPanel<3>(x, xStride, inner, panel, y, yStride);
+    if (rows == 2) multiplyPanel<2>(x, xStride, inner, panel, y, yStride);
+    if (rows == 1) multiplyPanel<1>(x, xStride, inner, panel, y, yStride);
 }
 
 #if defined(__AVX2__) && !defined(__AVX512F__)

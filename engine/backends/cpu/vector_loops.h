@@ -16,6 +16,8 @@ void dots(const float* x, std::int64_t length, const float* rows, std::int64_t s
           std::int64_t count) noexcept;
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
+void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
+                  const float* panel, float* y, std::int64_t yStride) noexcept;
 } // namespace baseline
 
 /// For CPUs with AVX2, FMA and F16C.
@@ -29,6 +31,8 @@ void dots(const float* x, std::int64_t length, const float* rows, std::int64_t s
           std::int64_t count) noexcept;
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
+void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
+                  const float* panel, float* y, std::int64_t yStride) noexcept;
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept;
 void fromHalf(const std::uint16_t* in, float* out, std::int64_t count) noexcept;
 } // namespace avx2
@@ -44,6 +48,8 @@ void dots(const float* x, std::int64_t length, const float* rows, std::int64_t s
           std::int64_t count) noexcept;
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
+void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
+                  const float* panel, float* y, std::int64_t yStride) noexcept;
 } // namespace avx512
 
 } // namespace twb

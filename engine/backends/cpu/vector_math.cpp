@@ -22,15 +22,16 @@ struct Loops {
     decltype(&baseline::dots) dots = baseline::dots;
     decltype(&baseline::scale) scale = baseline::scale;
     decltype(&baseline::subtract) subtract = baseline::subtract;
+    decltype(&baseline::multiplyRows) multiplyRows = baseline::multiplyRows;
 };
 
 const Loops& loops() noexcept {
     static const Loops chosen = [] {
         if (__builtin_cpu_supports("avx512f"))
-            return Loops{avx512::map,  avx512::pow,   avx512::max,     avx512::expSum,
-                         avx512::dots, avx512::scale, avx512::subtract};
-        return hasAvx2() ? Loops{avx2::map,  avx2::pow,   avx2::max,     avx2::expSum,
-                                 avx2::dots, avx2::scale, avx2::subtract}
+            return Loops{avx512::map,  avx512::pow,   avx512::max,      avx512::expSum,
+                         avx512::dots, avx512::scale, avx512::subtract, avx512::multiplyRows};
+        return hasAvx2() ? Loops{avx2::map,  avx2::pow,   avx2::max,      avx2::expSum,
+                                 avx2::dots, avx2::scale, avx2::subtract, avx2::multiplyRows}
                          : Loops{};
     }();
     return chosen;
@@ -64,6 +65,11 @@ void vectorScale(const float* in, float factor, float* out, std::int64_t count) 
 
 void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept {
     loops().subtract(in, first, second, out, count);
+}
+
+void vectorMultiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
+                        const float* panel, float* y, std::int64_t yStride) noexcept {
+    loops().multiplyRows(x, xStride, rows, inner, panel, y, yStride);
 }
 
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept {

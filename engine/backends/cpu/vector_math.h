@@ -68,6 +68,12 @@ void vectorScale(const float* in, float factor, float* out, std::int64_t count) 
 /// out[i] = in[i] − first − second on the calling thread. `out` may be the same memory as `in`.
 void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 
+/// y[r · yStride + k] = Σ x[r · xStride + i] · panel[i · kPanelColumns + k] for `rows` rows r, i below
+/// `inner` and k below kPanelColumns, on the calling thread. It is meant for a few rows.
+inline constexpr std::int64_t kPanelColumns = 64;
+void vectorMultiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
+                        const float* panel, float* y, std::int64_t yStride) noexcept;
+
 /// Conversions on the calling thread, rounded to nearest, ties to even.
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept;
 void vectorFromHalf(const Half* in, float* out, std::int64_t count) noexcept;
