@@ -156,6 +156,7 @@ class Hosts:
 
     def environment(self, more=()):
         environment = dict(os.environ, **self.variables)
+        environment.pop("OMP_NUM_THREADS", None)  # each host has its own
         environment.update(more)
         environment["PATH"] = f"{self.bin}:{environment['PATH']}"
         return environment
@@ -205,7 +206,7 @@ class Hosts:
             process.stdout.close()
 
 
-def wait_for(condition, seconds=120):
+def wait_for(condition, seconds=600):
     """Whether a condition became true; the limit only ends a test that hangs."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -257,7 +257,7 @@ class Suite:
         assert resumed.returncode == 0, resumed.stderr
         left = [str(path) for name in (A, B) for path in
                 Path(f"/proc/{self.hosts.inside[name]}/root/tmp").glob("twb-ranks-*")]
-        left += [path.name for path in (self.folder / "net.ranks").glob(".twb-ranks-*")]
+        left += [str(path) for path in (self.folder / "net.ranks").glob(".twb-ranks-*")]
         assert wait_for(lambda: not any(Path(path).exists() for path in left)), left
         return err, report["error"]
 
