@@ -4,6 +4,7 @@ The hosts share the file system, except /tmp and /dev/shm, and the cores. They a
 namespace of its own, so nothing of this machine's network changes. Needs root, for namespaces.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -199,7 +200,8 @@ class Hosts:
             process = self.processes.pop(name)
             inside = self.inside.pop(name, None)
             if inside:
-                os.kill(inside, signal.SIGKILL)  # with it, all processes of the host
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(inside, signal.SIGKILL)  # with it, all processes of the host
             process.kill()
             process.wait()
             process.stdin.close()
