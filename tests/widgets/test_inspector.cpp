@@ -349,6 +349,22 @@ private Q_SLOTS:
     }
 
     /// The editor was deleted while its file dialog was open.
+    /// The value said "none: both ends are o…".
+    void aLongFactTakesTwoLines() {
+        WindowHand hand(leakyGraph());
+        hand.window->resize(1280, 800);
+        Selection edge;
+        edge.edge = hand.graph().edges().front();
+        hand.document.select(edge);
+        const QLabel* fact = nullptr;
+        for (const QLabel* label : hand.window->findChildren<QLabel*>())
+            if (label->text() == QStringLiteral("none: both ends are on one device")) fact = label;
+        QVERIFY(fact);
+        QTRY_VERIFY(fact->isVisible() && fact->height() >= 2 * fact->fontMetrics().lineSpacing());
+        hand.window->grab();
+        QCOMPARE(fact->toolTip(), QString()); // of an elided text only
+    }
+
     void theChooserOutlivesItsEditor() {
         const Several g;
         WindowHand hand(g.graph);

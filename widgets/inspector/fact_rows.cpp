@@ -1,10 +1,15 @@
 #include "widgets/inspector/fact_rows.h"
 
-#include "widgets/labels.h"
+#include "widgets/wrapped_label.h"
 
 #include <QGridLayout>
 
 namespace twb {
+namespace {
+
+constexpr int kRowHeight = 18;
+
+} // namespace
 
 FactRows::FactRows(QWidget* parent) : QWidget(parent), m_layout(new QGridLayout(this)) {
     m_layout->setContentsMargins(0, 0, 0, 0);
@@ -16,13 +21,15 @@ FactRows::FactRows(QWidget* parent) : QWidget(parent), m_layout(new QGridLayout(
 void FactRows::setRows(const std::vector<Row>& rows) {
     while (m_labels.size() < rows.size()) {
         auto* name = makeLabel({}, TextRole::body, QStringLiteral("secondary"), this);
-        auto* value = new ElidedLabel(this);
+        name->setMinimumHeight(kRowHeight);
+        auto* value = new WrappedLabel(this);
+        value->setMinimumHeight(kRowHeight);
         value->setFont(twb::font(TextRole::figure));
         value->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
         const int row = int(m_labels.size());
-        m_layout->addWidget(name, row, 0);
+        m_layout->addWidget(name, row, 0, Qt::AlignTop); // beside the first line of the value
         m_layout->addWidget(value, row, 1);
-        m_layout->setRowMinimumHeight(row, 18);
+        m_layout->setRowMinimumHeight(row, kRowHeight);
         m_labels.emplace_back(name, value);
     }
     for (std::size_t i = 0; i < m_labels.size(); ++i) {
@@ -31,7 +38,7 @@ void FactRows::setRows(const std::vector<Row>& rows) {
         name->setVisible(used);
         value->setVisible(used);
         // Setting an equal text would cause a new layout every frame of a run.
-        if (const int least = used ? 18 : 0; m_layout->rowMinimumHeight(int(i)) != least)
+        if (const int least = used ? kRowHeight : 0; m_layout->rowMinimumHeight(int(i)) != least)
             m_layout->setRowMinimumHeight(int(i), least);
         if (!used) continue;
         name->setText(rows[i].first);

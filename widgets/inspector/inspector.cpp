@@ -17,6 +17,7 @@
 #include "widgets/module_edits.h"
 #include "widgets/palette/own_modules.h"
 #include "widgets/text.h"
+#include "widgets/wrapped_label.h"
 
 #include <QComboBox>
 #include <QCoreApplication>
@@ -77,7 +78,7 @@ QString laneText(const Lane& lane) {
 
 Inspector::Inspector(Document& document, RunController& runs, TrainingRun& training, QWidget* parent)
     : QScrollArea(parent), m_document(document), m_runs(runs), m_training(training), m_name(new QLineEdit),
-      m_title(new ElidedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
+      m_title(new WrappedLabel), m_op(new ElidedLabel), m_device(new DevicePill),
       m_doc(makeLabel({}, TextRole::body, QStringLiteral("secondary"))), m_help(new OpHelpView),
       m_lane(new LaneChoice), m_attributes(new AttributeForm(document)), m_factsHeading(makeHeading({})),
       m_facts(new FactRows),
