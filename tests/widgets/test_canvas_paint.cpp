@@ -1,5 +1,6 @@
 #include "support/test_main.h"
 #include "widgets/canvas/canvas_tooltip.h"
+#include "widgets/canvas/detail.h"
 #include "widgets/canvas/minimap.h"
 #include "widgets/canvas_fixture.h"
 
@@ -181,6 +182,29 @@ private Q_SLOTS:
         const QPointF before = c.canvas.view().viewport().center();
         QTest::mouseClick(map, Qt::LeftButton, {}, QPoint(map->width() - 20, map->height() / 2));
         QVERIFY(c.canvas.view().viewport().center().x() > before.x());
+    }
+
+    /// It was an empty box, whatever its text.
+    void aNoteTooSmallToReadShowsItsLines() {
+        QImage images[2];
+        const char* const texts[] = {"first line of the note\nsecond line", "one"};
+        for (int i = 0; i < 2; ++i) {
+            SmallGraph g;
+            DeltaBuilder builder(g.graph, "Add note");
+            builder.addNote({NoteId::none, texts[i], g.graph.lanes().begin()->id, {16, 200}, 300, 100});
+            g.graph.apply(builder.take());
+            ShownCanvas c(g.graph);
+            c.canvas.minimap().setWanted(false);
+            c.canvas.navigator().zoomAt(c.canvas.rect().center(), 0.3);
+            QVERIFY(c.canvas.view().zoom() < kReadableZoom);
+            images[i] = c.canvas.grab().toImage();
+            Hit hit;
+            hit.kind = Hit::Kind::note;
+            hit.note = c.canvas.scene().notes().front().id;
+            QVERIFY(tooltipFor(hit, c.document, c.canvas.scene(), nullptr)
+                        .contains(QLatin1String(texts[i]).right(3)));
+        }
+        QVERIFY(images[0] != images[1]);
     }
 
     void theMinimapCoversNoNote() {

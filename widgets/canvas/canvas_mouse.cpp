@@ -3,6 +3,7 @@
 #include "graph/folding.h"
 #include "widgets/canvas/canvas_tooltip.h"
 #include "widgets/canvas/canvas_widget.h"
+#include "widgets/canvas/detail.h"
 #include "widgets/canvas/entry_place.h"
 #include "widgets/canvas/gestures/connect_gesture.h"
 #include "widgets/canvas/gestures/cut_gesture.h"
@@ -450,12 +451,15 @@ void CanvasMouse::updateCursor() {
 
 void CanvasMouse::showToolTip(const QHelpEvent& event) {
     QString text;
-    if (m_gesture)
+    if (m_gesture) {
         text.clear();
-    else if (!isHeader(QPointF(event.pos())))
-        text = tooltipFor(hitAt(event.pos()), m_document, m_scene, m_canvas.figures().run());
-    else if (const LaneBand* band = m_scene.lanes().find(laneAt(event.pos())))
+    } else if (!isHeader(QPointF(event.pos()))) {
+        const Hit hit = hitAt(event.pos());
+        const bool isRead = hit.kind == Hit::Kind::note && m_canvas.view().zoom() >= kReadableZoom;
+        if (!isRead) text = tooltipFor(hit, m_document, m_scene, m_canvas.figures().run());
+    } else if (const LaneBand* band = m_scene.lanes().find(laneAt(event.pos()))) {
         text = laneTooltip(band->device, m_document.devices());
+    }
     if (text.isEmpty())
         QToolTip::hideText();
     else

@@ -14,6 +14,7 @@
 
 #include <QCoreApplication>
 #include <QStringList>
+#include <QTextDocument>
 
 #include <algorithm>
 
@@ -127,6 +128,14 @@ QString tooltipFor(const Hit& hit, const Document& document, const Scene& scene,
             .arg(names.join(QStringLiteral(", ")), where,
                  isOnLane ? TooltipWords::tr("Double-click to open the lane.")
                           : TooltipWords::tr("Double-click to go there."));
+    }
+    if (hit.kind == Hit::Kind::note) {
+        for (const NoteShape& note : scene.notes())
+            if (note.id == hit.note)
+                return QStringLiteral("<p>%1</p>")
+                    .arg(note.text->toPlainText().toHtmlEscaped().replace(QLatin1Char('\n'),
+                                                                          QLatin1String("<br>")));
+        return {};
     }
     if (hit.node == NodeId::none) return {};
     const Node* node = graph.find(hit.node);

@@ -8,6 +8,7 @@
 #include <QTextBlock>
 #include <QTextCursor>
 #include <QTextDocument>
+#include <QTextLayout>
 #include <QTextList>
 
 namespace twb {
@@ -57,6 +58,23 @@ void paintNoteText(QPainter& painter, const Theme& theme, const QTextDocument& t
     painter.translate(at);
     text.documentLayout()->draw(&painter, context);
     painter.restore();
+}
+
+void paintNoteLines(QPainter& painter, const Theme& theme, const QTextDocument& text, QPointF at) {
+    constexpr double kInk = 0.4; ///< of the height of a line
+    QColor ink = theme.secondaryText;
+    ink.setAlphaF(0.35F);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(ink);
+    for (QTextBlock block = text.begin(); block.isValid(); block = block.next()) {
+        const QPointF corner = at + text.documentLayout()->blockBoundingRect(block).topLeft();
+        for (int i = 0; i < block.layout()->lineCount(); ++i) {
+            const QRectF line = block.layout()->lineAt(i).naturalTextRect();
+            painter.drawRect(QRectF(corner.x() + line.left(),
+                                    corner.y() + line.center().y() - line.height() * kInk / 2, line.width(),
+                                    line.height() * kInk));
+        }
+    }
 }
 
 } // namespace twb

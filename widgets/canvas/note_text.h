@@ -15,5 +15,7 @@ struct Theme;
 /// source are kept. Colours are set when it is drawn.
 std::shared_ptr<QTextDocument> makeNoteText(const std::string& markdown, double width);
 void paintNoteText(QPainter& painter, const Theme& theme, const QTextDocument& text, QPointF at);
+/// The lines of the text as bars, for a zoom at which letters cannot be read.
+void paintNoteLines(QPainter& painter, const Theme& theme, const QTextDocument& text, QPointF at);
 
 } // namespace twb

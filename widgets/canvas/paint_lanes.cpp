@@ -362,12 +362,15 @@ void paintNotes(const Pass& pass) {
         const double inset = line / 2;
         painter.drawRoundedRect(note.rect.adjusted(inset, inset, -inset, -inset), metrics::cardRadius,
                                 metrics::cardRadius);
-        if (pass.zoom < kReadableZoom) continue; // a stripe alone would look like a caret
         painter.setPen(Qt::NoPen);
         painter.setBrush(withAlpha(theme.accent, 0.7));
         painter.drawRoundedRect(
             QRectF(note.rect.left() + 4, note.rect.top() + 10, 3, note.rect.height() - 20), 1.5, 1.5);
-        paintNoteText(painter, theme, *note.text, note.rect.topLeft() + QPointF(16, 12));
+        const QPointF at = note.rect.topLeft() + QPointF(16, 12);
+        if (pass.zoom < kReadableZoom)
+            paintNoteLines(painter, theme, *note.text, at);
+        else
+            paintNoteText(painter, theme, *note.text, at);
     }
     pass.usePixels();
 }
