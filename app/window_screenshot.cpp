@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/file_claims.h"
+#include "widgets/canvas/thumbnail.h"
 #include "widgets/main_window.h"
 #include "widgets/project_card.h"
 #include "widgets/text.h"
@@ -90,7 +91,13 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
 
 QImage WindowScreenshot::picture(MainWindow& window) const {
     if (!m_options.onlyGraph) return window.grab().toImage();
-    const CanvasPicture graph = window.canvas().picture();
+    Document& document = window.document();
+    // A run needs the data, and its times are in the window's own picture.
+    std::optional<Thumbnail> plain;
+    if (!m_options.iterations)
+        plain.emplace(document.graph(), document.analysis(), document.devices(),
+                      headerWidthFor(kWindow.width()));
+    const CanvasPicture graph = plain ? plain->picture() : window.canvas().picture();
     const QSizeF whole = graph.size();
     // As a whole, headers of the lanes included: CanvasPicture::image() keeps them readable, hence large. At
     // most 100 %, at which small graphs look best.

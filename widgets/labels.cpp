@@ -82,9 +82,12 @@ QRect withinWindow(const QWidget& window, QRect popup) {
 }
 
 QStringList wrapped(const QString& words, const QFont& font, double width, int lines) {
+    // More characters than fit into any line: a name from a file may have a million, which would be measured
+    // again and again.
+    constexpr qsizetype kMostPerLine = 2048;
     const QFontMetricsF metrics(font);
     QStringList out;
-    QString rest = words;
+    QString rest = words.left(lines * kMostPerLine);
     while (int(out.size()) < lines && !rest.isEmpty()) {
         QString now = rest;
         if (metrics.horizontalAdvance(rest) > width && int(out.size()) + 1 < lines) {

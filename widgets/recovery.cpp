@@ -139,10 +139,12 @@ Graph Recovery::read(const Left& left) const {
     return loadProject(toPath(file(left.name, ".twb")));
 }
 
-void Recovery::restore(const Left& left) {
+void Recovery::restore(const Left& left, const Wait& wait) {
     std::unique_ptr<QLockFile> lock = lockOf(file(left.name, ".lock"));
     if (!lock) throw Error(ErrorCode::io, tr("Another window has restored these changes.").toStdString());
-    m_document.restore(read(left), left.path, left.folder);
+    Graph graph;
+    wait([&] { graph = read(left); });
+    m_document.restore(std::move(graph), left.path, left.folder);
     m_lock = std::move(lock);
     m_name = left.name;
 }

@@ -8,6 +8,7 @@
 #include <QThreadPool>
 #include <QTimer>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -41,11 +42,13 @@ public:
     /// Snapshots of programs that have ended, the newest first.
     std::vector<Left> left() const;
     /// The graph of a snapshot. Loads the plug-ins of its project if the user trusts them. Throws Error as
-    /// loadProject() does.
+    /// loadProject() does. On any thread.
     Graph read(const Left& left) const;
-    /// Restores it into the document, with unsaved changes, and continues with its files. Throws Error as
-    /// Document::open() does, with no changes.
-    void restore(const Left& left);
+    /// Runs `work`, perhaps on another thread, and returns after it.
+    using Wait = std::function<void(const std::function<void()>& work)>;
+    /// Restores it into the document, with unsaved changes, and continues with its files; `wait` runs what
+    /// reads files. Throws Error as Document::open() does, with no changes.
+    void restore(const Left& left, const Wait& wait);
     void discard(const Left& left);
 
     /// Regular end: deletes this document's snapshot. Call it once all changes are saved or discarded.

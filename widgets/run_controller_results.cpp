@@ -1,5 +1,6 @@
 #include "core/error.h"
 #include "ops/op_table.h"
+#include "placement/device_rule.h"
 #include "widgets/inspector/tensor_text.h"
 #include "widgets/run_controller.h"
 #include "widgets/text.h"
@@ -86,7 +87,7 @@ void RunController::readProbes(const std::function<std::optional<Tensor>(PortRef
     for (const auto& [node, source] : probedOutputs()) {
         const std::optional<Tensor> value = valueOf(source);
         if (!value || value->elementCount() != 1) continue;
-        m_probes.push_back(probe(node->name, *value));
+        m_probes.push_back(probe(labelOf(m_snapshot, node->id), *value));
         m_state.nodes[node->id].value = valueText(m_probes.back());
     }
 }
@@ -111,7 +112,7 @@ RunReport RunController::report() const {
     for (const Node& node : m_snapshot.nodes()) {
         const auto source = node.op == "Probe" ? m_snapshot.sourceOf({node.id, 0}) : std::nullopt;
         const std::optional<Tensor> seen = source ? tensor(*source) : std::nullopt;
-        if (seen) out.probes.push_back(probe(node.name, *seen));
+        if (seen) out.probes.push_back(probe(labelOf(m_snapshot, node.id), *seen));
     }
     return out;
 }

@@ -4,7 +4,7 @@
 #include "formats/npy.h"
 #include "formats/project.h"
 #include "placement/analysis.h"
-#include "widgets/canvas/canvas_picture.h"
+#include "widgets/canvas/thumbnail.h"
 #include "widgets/icon.h"
 #include "widgets/labels.h"
 #include "widgets/model_import.h"
@@ -16,10 +16,15 @@
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QKeyEvent>
+#include <QPointer>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QTimer>
 #include <QVBoxLayout>
+
+#include <exception>
+#include <optional>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -31,15 +36,31 @@ constexpr int kMostRecent = kMostColumns;
 constexpr qint64 kMostBytes = 1 << 20; ///< limit on projects for which a picture is drawn
 constexpr double kPictureScale = 0.5;
 
-QImage pictureOf(const Graph& graph, const std::filesystem::path& folder, const ProfileLibrary& profiles) {
-    const DeviceMap devices = makeDeviceMap(graph, {}, profiles);
-    const Analysis analysis = analyze(graph, devices, graph.info().policy, makeProjectFiles(folder).get());
-    Scene scene;
-    const SceneSource source{graph, analysis, devices};
-    scene.rebuild(source);
-    PaintState state(Theme::current());
-    state.headerWidth = 0;
-    return CanvasPicture(scene, source, state).image(kPictureScale);
+/// What a card shows of a file.
+struct CardContent {
+    struct Project {
+        Graph graph;
+        DeviceMap devices;
+        Analysis analysis;
+    };
+    std::optional<Project> project; ///< nothing: no picture is drawn of this file
+    QString error;                  ///< why it cannot be read
+};
+
+CardContent readCard(const QString& file, const ProfileLibrary& profiles) {
+    CardContent out;
+    if (isModel(file) || QFileInfo(file).size() > kMostBytes) return out;
+    try {
+        const std::filesystem::path path(file.toStdU16String());
+        Graph graph = loadProject(path);
+        DeviceMap devices = makeDeviceMap(graph, {}, profiles);
+        Analysis analysis =
+            analyze(graph, devices, graph.info().policy, makeProjectFiles(path.parent_path()).get());
+        out.project = {std::move(graph), std::move(devices), std::move(analysis)};
+    } catch (const std::exception& error) {
+        out.error = toQt(error.what());
+    }
+    return out;
 }
 
 /// A heading with cards below it.
@@ -155,27 +176,30 @@ void StartPage::layOut() {
     m_recentSection->setVisible(!m_recent.empty());
 }
 
-/// Draws one card per event loop pass, so that the page appears immediately.
+/// Reads the files of the cards one by one on another thread: their folders may be slow.
 void StartPage::drawNext() {
     for (auto* cards : {&m_recent, &m_examples})
         for (ProjectCard* card : *cards) {
             if (card->isDrawn()) continue;
-            try {
-                if (isModel(card->path()) || QFileInfo(card->path()).size() > kMostBytes) {
-                    card->setPicture({});
-                } else {
-                    const std::filesystem::path path(card->path().toStdU16String());
-                    const Graph graph = loadProject(path);
-                    if (cards == &m_examples && !graph.info().title.empty())
-                        card->setWords(exampleTitle(card->path(), toQt(graph.info().title)),
-                                       toQt(graph.info().description));
-                    card->setPicture(pictureOf(graph, path.parent_path(), *m_profiles));
-                }
-            } catch (const Error& error) {
-                card->setPicture({});
-                card->setToolTip(toQt(error.what()));
-            }
-            QTimer::singleShot(0, this, &StartPage::drawNext);
+            const bool isExample = cards == &m_examples;
+            m_reading.start(
+                [path = card->path(), profiles = m_profiles] { return readCard(path, *profiles); },
+                [this, isExample, card = QPointer<ProjectCard>(card)](const CardContent& content) {
+                    if (!card) return;
+                    QImage picture;
+                    if (const auto& project = content.project) {
+                        const GraphInfo& info = project->graph.info();
+                        if (isExample && !info.title.empty())
+                            card->setWords(exampleTitle(card->path(), toQt(info.title)),
+                                           toQt(info.description));
+                        picture = Thumbnail(project->graph, project->analysis, project->devices, 0)
+                                      .picture()
+                                      .image(kPictureScale);
+                    }
+                    card->setPicture(picture);
+                    if (!content.error.isEmpty()) card->setToolTip(content.error);
+                    drawNext();
+                });
             return;
         }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "profile/profiles.h"
+#include "widgets/latest_task.h"
 
 #include <QFrame>
 
@@ -47,6 +48,7 @@ private:
     std::vector<ProjectCard*> m_recent;
     std::vector<ProjectCard*> m_examples;
     int m_columns = 0;
+    LatestTask m_reading;
 };
 
 } // namespace twb

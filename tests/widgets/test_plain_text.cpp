@@ -50,6 +50,15 @@ class TestPlainText : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    /// A file can give a node a name of any length. Measured again for each word, this one would take hours.
+    void aLongNameIsWrappedAtOnce() {
+        const QString name = QStringLiteral("x ").repeated(200'000);
+        const QStringList lines = wrapped(name, font(TextRole::body), 200, 2);
+        QCOMPARE(lines.size(), qsizetype(2));
+        QVERIFY(lines[0].startsWith(QLatin1String("x x ")));
+        QVERIFY(lines[1].endsWith(QChar(0x2026)));
+    }
+
     void initTestCase() {
         isolateSettings();
         Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::dark());

@@ -1,12 +1,15 @@
+#include "core/error.h"
 #include "formats/project.h"
 #include "support/test_main.h"
 #include "widgets/dialog_answer.h"
+#include "widgets/recovery.h"
 #include "widgets/window_hand.h"
 
 #include <QDir>
 #include <QListWidget>
 #include <QProcess>
 #include <QRandomGenerator>
+#include <QThread>
 
 using namespace twb;
 using namespace twb::test;
@@ -147,6 +150,37 @@ private Q_SLOTS:
         window->document().save(path);
         QVERIFY(QTest::qWaitFor([&] { return kept(folder).empty(); }, 5000));
         QVERIFY(loadProject(path.toStdString()) == lost);
+    }
+
+    /// The folder of the project may be slow, so the caller decides where files are read.
+    void filesAreReadWhereTheCallerWaits() {
+        QTemporaryDir data;
+        Graph lost;
+        {
+            WindowHand hand(oneLane());
+            hand.window->guard(data.path());
+            work(hand);
+            QVERIFY(QTest::qWaitFor([&] { return kept(data.path()).size() == 1; }, 5000));
+            lost = hand.graph();
+        }
+        Document document(profiles());
+        Recovery recovery(document, data.path());
+        const std::vector<Recovery::Left> left = recovery.left();
+        QCOMPARE(left.size(), std::size_t(1));
+        const Graph before = document.graph();
+        const Recovery::Wait fails = [](const std::function<void()>&) {
+            throw Error(ErrorCode::io, "the folder is gone");
+        };
+        QVERIFY_EXCEPTION_THROWN(recovery.restore(left.front(), fails), Error);
+        QVERIFY(document.graph() == before);
+        recovery.restore(left.front(), [&](const std::function<void()>& reading) {
+            const std::unique_ptr<QThread> thread(QThread::create(reading));
+            thread->start();
+            thread->wait();
+            QVERIFY(document.graph() == before);
+        });
+        QVERIFY(document.graph() == lost);
+        QVERIFY(document.isModified());
     }
 
     void leftCopyIsComparedWithItsFile() {

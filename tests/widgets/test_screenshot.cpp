@@ -35,6 +35,7 @@ class TestScreenshot : public QObject {
 
 private Q_SLOTS:
     void writesThePictureAfterTheRun();
+    void aThumbnailShowsNoErrorOfMissingData();
     void withoutAFileItShowsTheStartPage();
     void saysWhatIsWrong();
     void explainsItsOptions();
@@ -57,6 +58,27 @@ void TestScreenshot::writesThePictureAfterTheRun() {
     const QImage image(out);
     QCOMPARE(image.size(), QSize(1100, 700));
     QVERIFY(image.pixelColor(4, 300).lightness() > 200);
+}
+
+/// A file manager shows a project that was copied without its data, but its other errors count.
+void TestScreenshot::aThumbnailShowsNoErrorOfMissingData() {
+    const auto errorPixels = [&](const QString& project) {
+        const QString out = m_folder.filePath(QStringLiteral("thumbnail.png"));
+        const Outcome outcome = run({QStringLiteral("--screenshot"), out, QStringLiteral("--only-graph"),
+                                     QStringLiteral("--size"), QStringLiteral("2000x2000"),
+                                     QStringLiteral("--theme"), QStringLiteral("light"), project});
+        if (outcome.exit != 0) qFatal("%s", qPrintable(outcome.error));
+        const QImage image = QImage(out).convertToFormat(QImage::Format_RGB32);
+        int count = 0;
+        for (int y = 0; y < image.height(); ++y)
+            for (int x = 0; x < image.width(); ++x)
+                count += image.pixelColor(x, y) == Theme::light().error ? 1 : 0;
+        return count;
+    };
+    const QString copy = m_folder.filePath(QStringLiteral("digits.twb"));
+    QVERIFY(QFile::copy(sourcePath("resources/examples/digits.twb"), copy));
+    QCOMPARE(errorPixels(copy), 0);
+    QVERIFY(errorPixels(sourcePath("resources/examples/01-cpu-tensor-plus-cuda-tensor.twb")) > 0);
 }
 
 void TestScreenshot::withoutAFileItShowsTheStartPage() {

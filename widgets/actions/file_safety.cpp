@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "widgets/actions/file_actions.h"
 #include "widgets/actions/graph_editor.h"
+#include "widgets/busy_dialog.h"
 #include "widgets/canvas/canvas_widget.h"
 #include "widgets/crash_report.h"
 #include "widgets/file_watch.h"
@@ -62,9 +63,18 @@ bool FileSafety::guard(const QString& folder) {
 /// are offered again at the next start.
 bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
     for (const Recovery::Left& work : left) {
+        // The folder of the project may be slow.
+        const auto wait = [&](const std::function<void()>& reading) {
+            workWaiting(tr("Reading %1…").arg(work.title), &m_window, reading);
+        };
         const auto compare = [&] {
             m_editor.attempt(tr("The changes cannot be compared"), [&] {
-                const bool isSaved = QFileInfo::exists(work.path);
+                bool isSaved = false;
+                Graph after;
+                wait([&] {
+                    isSaved = QFileInfo::exists(work.path);
+                    after = m_recovery->read(work);
+                });
                 const std::optional<Graph> before = isSaved ? m_files.readProject(work.path) : Graph();
                 if (!before) return;
                 showDifference(tr("Compare"),
@@ -72,7 +82,7 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
                                             "changed (~)\n%1")
                                              .arg(QDir::toNativeSeparators(work.path))
                                        : tr("The graph was never saved. It contains:"),
-                               differenceOf(*before, m_recovery->read(work)), &m_window);
+                               differenceOf(*before, after), &m_window);
             });
         };
         QMessageBox box(QMessageBox::NoIcon, tr("Unsaved changes"),
@@ -95,7 +105,7 @@ bool FileSafety::offer(const std::vector<Recovery::Left>& left) {
         if (box.clickedButton() != restore) continue;
         if (!work.path.isEmpty()) m_files.askAboutPlugins(work.path);
         const bool restored =
-            m_editor.attempt(tr("The changes cannot be restored"), [&] { m_recovery->restore(work); });
+            m_editor.attempt(tr("The changes cannot be restored"), [&] { m_recovery->restore(work, wait); });
         if (!restored) continue;
         m_canvas.navigator().zoomToFit();
         m_log.add(Severity::note, tr("Restored the unsaved changes to %1").arg(work.title));

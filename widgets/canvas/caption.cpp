@@ -193,7 +193,8 @@ double roughWidth(std::string_view utf8, TextRole role) {
 }
 
 QString elided(const QString& text, TextRole role, double width) {
-    return QFontMetricsF(font(role)).elidedText(text, Qt::ElideRight, width);
+    constexpr qsizetype kMost = 4096; // characters: more than fit into any card, but quick to measure
+    return QFontMetricsF(font(role)).elidedText(text.left(kMost), Qt::ElideRight, width);
 }
 
 } // namespace twb
