@@ -202,17 +202,18 @@ class Suite:
                 lines = (self.folder / "events").read_text().split("\n")[:-1]
             except OSError:
                 return []
-            rows = [line for line in lines if '"iteration_ns"' in line or '"ranks"' in line]
-            return json.loads(rows[-1]).get("ranks", []) if rows else []
+            rows = [json.loads(line)["ranks_now"] for line in lines if line.startswith('{"ranks_now"')]
+            names = ("iteration_ns", "iterations", "samples", "wait", "modelled", "node", "known", "has_wait")
+            return [dict(zip(names, row)) for row in rows[-1]] if rows else []
 
         def are_shown():
-            return len(figures()) == 3 and all(rank.get("iterations", 0) > 0 for rank in figures())
+            return len(figures()) == 3 and all(rank["known"] for rank in figures())
 
         assert wait_for(lambda: are_shown() or job.poll() is not None), figures()
         assert job.poll() is None, job.communicate()[1]
         first = figures()[2]["iterations"]
         assert wait_for(lambda: figures()[2]["iterations"] > first), figures()
-        assert figures()[2].get("node"), figures()
+        assert figures()[2]["node"], figures()
         job.terminate()
         job.communicate()
         self.expect_nobody_left()
