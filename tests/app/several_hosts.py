@@ -214,7 +214,7 @@ class Suite:
         first = figures()[2]["iterations"]
         assert wait_for(lambda: figures()[2]["iterations"] > first), figures()
         assert figures()[2]["node"], figures()
-        job.terminate()
+        os.kill(self.process(1)[1], signal.SIGKILL)  # nsenter would not pass a signal on to the launcher
         job.communicate()
         self.expect_nobody_left()
 
