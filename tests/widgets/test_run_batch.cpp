@@ -67,7 +67,7 @@ void TestRunBatch::aClosedBatchStaysClosed() {
     RunBatch batch;
     batch.steps(1, records(3));
     batch.close();
-    batch.started(2, Plan());
+    batch.started(2, Plan(), 0);
     batch.steps(2, records(1));
     batch.progress(2, 9, 10);
     RunStop stop;
