@@ -15,9 +15,10 @@ with f32 products and convolutions, and with both rounded to TF32, which PyTorch
 There a figure is the minimum over the rounds of the mean iteration, and the ratio is that of the two figures. Both
 programs start iterations without waiting and read results only after ten of them.
 
-The programs take turns, round after round, so that other load affects all of them. The warm-up never counts. Programs
-that are not installed are left out; networks come from tests/conformance/networks.py. twb runs the simplified import,
-which is its default; ONNX Runtime simplifies the model itself.
+The programs take turns, round after round, so that other load affects all of them. Their first iterations do not count,
+except those of twb on the cpu: there they are a few of the many whose median is taken. Programs that are not installed
+are left out; networks come from tests/conformance/networks.py. twb runs the simplified import, which is its default; ONNX
+Runtime simplifies the model itself.
 """
 
 import argparse
@@ -260,7 +261,10 @@ def main():
     parser.add_argument("--busy", type=int, default=0, help="number of other processes that compute")
     arguments = parser.parse_args()
     is_long = arguments.busy or arguments.device != "cpu"
-    rounds = arguments.rounds or (3 if is_long else 15)
+    rounds = (3 if is_long else 15) if arguments.rounds is None else arguments.rounds
+    least = 1 if is_long else 2
+    if rounds < least:
+        parser.error(f"--rounds: {rounds} is too few; give at least {least}" + ("" if is_long else ", for the quartiles"))
     seconds = arguments.seconds or (4 if is_long else 0.3)
     if arguments.device != "cpu":
         import torch
