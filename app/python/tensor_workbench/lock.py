@@ -13,7 +13,12 @@ from typing import Any
 
 
 class Lock:
-    """Reentrant. Garbage is not collected while a thread holds it."""
+    """Reentrant. Garbage is not collected while a thread holds it.
+
+    Whether Python collects garbage is a setting of the whole process, which a section changes and restores. A thread that
+    calls gc.disable() while another one is in a section therefore finds collection enabled after it, and one that calls
+    gc.isenabled() meanwhile gets False. Programs that set it before they start threads are not affected.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -32,10 +37,6 @@ class Lock:
         if not self._depth and self._collects:
             gc.enable()
         self._lock.release()
-
-    def is_owned(self) -> bool:
-        """Whether the calling thread holds it."""
-        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
 
     def __enter__(self) -> None:
         self.acquire()

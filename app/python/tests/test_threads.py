@@ -165,13 +165,13 @@ def test_finalizers_run_outside_of_the_lock(path, monkeypatch):
             self.me = self
 
         def __del__(self):
-            owned.append(LOCK.is_owned())
+            owned.append(LOCK._lock._is_owned())
             torch.ones(1) + 1
 
     place = Recorder._place
 
     def littering(recorder, record, location):
-        assert LOCK.is_owned() or record["kind"] != "op"
+        assert LOCK._lock._is_owned() or record["kind"] != "op"
         Garbage()
         [[] for _ in range(100)]  # more objects than the threshold
         place(recorder, record, location)
