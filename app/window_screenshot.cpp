@@ -38,7 +38,7 @@ void settle() {
     QElapsedTimer timer;
     timer.start();
     while (timer.elapsed() < 150) QApplication::processEvents(QEventLoop::AllEvents, 20);
-    // On a busy machine the last of them came late, and their layouts cause others.
+    // On a busy machine the last events came late. Layouts that they cause post further events.
     constexpr int kRounds = 10;
     for (int i = 0; i < kRounds; ++i) QApplication::processEvents(QEventLoop::AllEvents, 20);
 }
