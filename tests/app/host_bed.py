@@ -157,7 +157,7 @@ class Hosts:
 
     def environment(self, more=()):
         environment = dict(os.environ, **self.variables)
-        environment.pop("OMP_NUM_THREADS", None)  # each host has its own
+        environment.pop("OMP_NUM_THREADS", None)  # a host has the threads of its cores
         environment.update(more)
         environment["PATH"] = f"{self.bin}:{environment['PATH']}"
         return environment
