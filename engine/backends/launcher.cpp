@@ -109,15 +109,14 @@ std::string visibleGpus(int localRank, int gpus) {
 
 void shareMachine(const Launcher& launcher) {
     if (launcher.size == 1) return;
+    int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (launcher.bindsUnasked) {
+        const cpu_set_t launchers = coresOf(getppid());
+        all = std::min(all, CPU_COUNT(&launchers));
+        const cpu_set_t own = coresOf(0);
+        if (CPU_COUNT(&own) < all / launcher.localSize) sched_setaffinity(0, sizeof launchers, &launchers);
+    }
     if (!std::getenv("OMP_NUM_THREADS")) {
-        int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-        if (launcher.bindsUnasked) {
-            const cpu_set_t launchers = coresOf(getppid());
-            all = std::min(all, CPU_COUNT(&launchers));
-            const cpu_set_t own = coresOf(0);
-            if (CPU_COUNT(&own) < all / launcher.localSize)
-                sched_setaffinity(0, sizeof launchers, &launchers);
-        }
         // A launcher that was asked to bind its ranks has shared out the cores already.
         const cpu_set_t own = coresOf(0);
         setHostThreads(std::min(std::max(1, all / launcher.localSize), CPU_COUNT(&own)));

@@ -10,6 +10,9 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace twb;
 using namespace twb::test;
@@ -372,6 +375,40 @@ private Q_SLOTS:
         QVERIFY(!binds({bound, {"OMPI_MCA_hwloc_base_binding_policy", "core"}}));
         QVERIFY(!binds({bound, {"OMPI_MCA_hwloc_base_cpu_list", "0,1"}}));
         QVERIFY(!launcherOf({{"PMI_SIZE", "2"}, bound}).bindsUnasked);
+    }
+
+    /// Also of one whose number of threads the user has chosen.
+    void aRankThatIsBoundUnaskedGetsTheCoresOfItsLauncher_data() {
+        QTest::addColumn<QByteArray>("threads");
+        QTest::newRow("no number") << QByteArray();
+        QTest::newRow("OMP_NUM_THREADS") << QByteArray("2");
+    }
+    void aRankThatIsBoundUnaskedGetsTheCoresOfItsLauncher() {
+        QFETCH(QByteArray, threads);
+        cpu_set_t all;
+        QCOMPARE(::sched_getaffinity(0, sizeof all, &all), 0);
+        if (CPU_COUNT(&all) < 2) QSKIP("needs two cores");
+        const pid_t rank = ::fork();
+        QVERIFY(rank >= 0);
+        if (rank == 0) {
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            for (int core = 0; CPU_COUNT(&one) == 0; ++core)
+                if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
+            ::sched_setaffinity(0, sizeof one, &one);
+            if (threads.isEmpty())
+                qunsetenv("OMP_NUM_THREADS");
+            else
+                qputenv("OMP_NUM_THREADS", threads);
+            shareMachine({"mpirun of Open MPI", "openmpi", 0, 2, 0, 1, true});
+            cpu_set_t own;
+            CPU_ZERO(&own);
+            ::sched_getaffinity(0, sizeof own, &own);
+            ::_exit(CPU_EQUAL(&own, &all) ? 0 : 1);
+        }
+        int status = -1;
+        QCOMPARE(::waitpid(rank, &status, 0), rank);
+        QVERIFY(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
 
     void eachLocalRankHasItsOwnGpuFirst() {
