@@ -31,7 +31,7 @@ Launcher launcherOf(const std::map<std::string, std::string>& variables) {
     });
 }
 
-/// A rank whose first messages come late.
+/// A rank whose first messages come late, each one later than the one before.
 class LateWorld final : public World {
 public:
     LateWorld(std::shared_ptr<World> inner, int lateMessages)
@@ -43,7 +43,8 @@ public:
 
 protected:
     void perform(const Collective& call) override {
-        if (messages++ < m_late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        if (messages < m_late) std::this_thread::sleep_for(std::chrono::microseconds(5000 + 500 * messages));
+        ++messages;
         m_inner->run(call);
     }
     void interrupt(int) noexcept override { m_inner->abort(abortSentence()); }
@@ -88,6 +89,8 @@ private Q_SLOTS:
         }
         // The first exchanges are late, so more are made than the least number.
         if (late > 0) QVERIFY(messages[1] > 2 * 8);
+        // None of the later exchanges of a slow link is shorter than the first, so few are made.
+        if (late == 1000) QVERIFY(messages[1] < 2 * 64 && messages[2] < 2 * 64);
     }
 
     void everyCallGivesItsResult_data() {
