@@ -45,7 +45,7 @@ Case predictCase(const PredictOptions& options, const PlacementOptions& placemen
         return out;
     }
     out.plan = planFor(placed.graph, placed.devices, placed.files, placed.analysis.policy);
-    out.prediction = predict(*out.plan);
+    out.prediction = predict(*out.plan, placed.graph.info().iterations);
     return out;
 }
 

@@ -52,7 +52,7 @@ bool Prediction::fits() const noexcept {
     return std::all_of(devices.begin(), devices.end(), [](const DeviceUse& use) { return use.fits(); });
 }
 
-Prediction predict(const Plan& plan) {
+Prediction predict(const Plan& plan, std::int64_t ofRun) {
     Prediction out;
     out.spans.resize(plan.steps.size());
     std::vector<double> setupFree(plan.streams.size(), 0);
@@ -138,7 +138,8 @@ Prediction predict(const Plan& plan) {
     }
     for (const Device device : plan.devices.devices()) {
         const DeviceInfo& info = plan.devices.at(device).info();
-        out.devices.push_back({device, info.name, plan.bytesOn(device), info.memoryBytes, busy[device]});
+        out.devices.push_back(
+            {device, info.name, plan.bytesOn(device, ofRun), info.memoryBytes, busy[device]});
     }
     out.sources = sourcesOf(plan.devices);
     return out;
@@ -154,7 +155,7 @@ std::shared_ptr<const Plan> planFor(Graph graph, const DeviceMap& devices,
 
 Prediction predict(const Graph& graph, const DeviceMap& devices, std::shared_ptr<const TensorFiles> files,
                    std::optional<Policy> policy) {
-    return predict(*planFor(graph, devices, std::move(files), policy));
+    return predict(*planFor(graph, devices, std::move(files), policy), graph.info().iterations);
 }
 
 Prediction predictOnRanks(const Graph& graph, DeviceMap devices, std::shared_ptr<const TensorFiles> files,

@@ -58,8 +58,9 @@ struct Prediction {
 /// kernels: median 12 %, at most 60 %)".
 std::string sourcesOf(const DeviceMap& devices);
 
-/// Linear in steps and waits. Bodies of If, Loop and Scan count once.
-Prediction predict(const Plan& plan);
+/// Linear in steps and waits. Bodies of If, Loop and Scan count once. `ofRun`: the iterations of the run, for
+/// the planned memory, see Plan::bytesOn().
+Prediction predict(const Plan& plan, std::int64_t ofRun = 0);
 
 /// The plan of a graph under its own policy, or another one. On several ranks (DeviceMap::world) that all run
 /// the whole graph, a training module averages its gradients over them. If the graph has errors, throws like

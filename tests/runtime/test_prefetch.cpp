@@ -166,6 +166,12 @@ private Q_SLOTS:
         const Device gpu = Device::cuda(0);
         QCOMPARE(plan->bytesOn(gpu, 1) + batch, plan->bytesOn(gpu));
         QCOMPARE(plan->bytesOn(gpu, 2), plan->bytesOn(gpu));
+        for (const std::int64_t iterations : {1, 2}) {
+            const Prediction predicted = predict(*plan, iterations);
+            const auto row = std::ranges::find(predicted.devices, gpu, &Prediction::DeviceUse::device);
+            QVERIFY(row != predicted.devices.end());
+            QCOMPARE(row->plannedBytes, plan->bytesOn(gpu, iterations));
+        }
         const Ran one(loading, plan, 1);
         const Ran two(loading, plan, 2);
         QCOMPARE(one.result.requested, 1);
