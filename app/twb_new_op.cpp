@@ -67,7 +67,10 @@ ExitCode write(const NewOpOptions& options) {
     std::error_code failed;
     if (fs::exists(folder, failed) && !fs::is_empty(folder, failed))
         throw Error(ErrorCode::io, fmt::format("new-op: the folder {} is not empty", folder.string()));
-    const bool isNew = !fs::exists(folder, failed);
+    std::vector<fs::path> made; // folders, the innermost first
+    for (fs::path at = fs::absolute(folder).lexically_normal(); !fs::exists(at, failed);
+         at = at.parent_path())
+        made.push_back(at);
     fs::create_directories(folder, failed);
     if (failed)
         throw Error(ErrorCode::io,
@@ -95,10 +98,10 @@ ExitCode write(const NewOpOptions& options) {
                                            file, fs::absolute(sdk, failed).string(),
                                            options.cuda ? "OPTIONAL_COMPONENTS CUDA " : "",
                                            options.cuda ? fmt::format(" {}.cu", file) : ""));
-    } catch (const Error&) {
+    } catch (...) {
         // The same command would find its folder not empty.
         for (const fs::path& one : written) fs::remove(one, failed);
-        if (isNew) fs::remove(folder, failed);
+        for (const fs::path& one : made) fs::remove(one, failed);
         throw;
     }
     printResult(fmt::format("{0}: a plug-in with the op {1}. Build it and use it:\n"

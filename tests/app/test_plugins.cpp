@@ -337,6 +337,13 @@ private Q_SLOTS:
         QCOMPARE(run("none", {"new-op", "Bend"}).exit, 4); // the folder is not empty
     }
 
+    void aNewOpThatCannotBeWrittenLeavesNoFolder() {
+        const QString name = 'B' + QString(300, 'e'); // too long for a file
+        const Ended ended = run("none", {"new-op", name, "-o", "outer/inner/bend"});
+        QVERIFY2(ended.exit == 4, qPrintable(ended.err));
+        QVERIFY(!m_twb.exists("outer"));
+    }
+
     /// With nvcc, the plug-in has the kernel; without it, it is built without. Both run on a machine without
     /// CUDA.
     void aNewOpWithACudaKernelBuilds_data() {
