@@ -136,6 +136,7 @@ private Q_SLOTS:
     void devicesAreToldApart();
     void colourBlindUsersTellColoursApart();
     void styleSheetIsComplete();
+    void disabledButtonsLookDisabled_data() { textIsLegible_data(); }
     void disabledButtonsLookDisabled();
     void applyChangesTheCurrentTheme();
 };
@@ -235,6 +236,8 @@ void TestTheme::styleSheetIsComplete() {
 
 /// Segments, links and default buttons kept their colour.
 void TestTheme::disabledButtonsLookDisabled() {
+    QFETCH(QString, name);
+    Theme::apply(*qobject_cast<QApplication*>(qApp), Theme::named(name));
     for (const char* role : {"", "segment", "link", "compact", "fix", "primary"}) {
         QPushButton button(QStringLiteral("Train"));
         if (*role) button.setProperty("role", QLatin1String(role));
