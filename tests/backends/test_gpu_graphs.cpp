@@ -47,7 +47,7 @@ private Q_SLOTS:
 
     /// Each f32 sum of 512 products of standard normal numbers is within 1e-4 of the exact one, so two sums
     /// in different orders differ by 2e-4 at most. Rounded to 16 bits, they may differ by a unit in the last
-    /// place.
+    /// place of the product, which may be twice as large as the result after an addition.
     void resultsEqualTheCpus() {
         QFETCH(QString, file);
         QFETCH(bool, inBlocks);
@@ -63,7 +63,7 @@ private Q_SLOTS:
             const std::vector<double>& others = got.at(name);
             QCOMPARE(others.size(), values.size());
             const QString label = QString::fromStdString(name);
-            const double tolerance = label.contains("bf16") ? 0x1p-7 : label.contains("f16") ? 0x1p-10 : 2e-4;
+            const double tolerance = label.contains("bf16") ? 0x1p-6 : label.contains("f16") ? 0x1p-9 : 2e-4;
             for (std::size_t i = 0; i < values.size(); ++i) {
                 const bool isNear =
                     std::fabs(others[i] - values[i]) <= tolerance * (1 + std::fabs(values[i]));

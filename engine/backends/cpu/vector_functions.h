@@ -202,19 +202,33 @@ inline Pack log1p(Pack y) {
                                   0.106036169F, -0.0569591591F, 0.0198512626F, -0.00324398086F});
 }
 
-/// e ^ x − 1 = 2 ^ n · (e ^ r − 1) + (2 ^ n − 1) for x ≤ 0. Below the bound of x, the rounded result is −1.
-inline Pack expm1(Pack given) {
+/// e ^ x = power + rest for x ≤ 0: power = 2 ^ n, rest = 2 ^ n · (e ^ r − 1). Below the bound of x, the
+/// rounded e ^ x − 1 is −1.
+struct ExpParts {
+    Pack power, rest;
+};
+inline ExpParts expParts(Pack given) {
     const Pack x = larger(all(-40), given);
     const Pack n = asFloats(nearest(x * all(1.44269504F)));
     const Pack power = scaled(all(1), n);
-    return expm1Of(remainder(x, n)) * power + (power - all(1));
+    return {power, expm1Of(remainder(x, n)) * power};
 }
 
-/// −t / (t + 2) with t = e ^ −2|x| − 1 and the sign of x.
+/// e ^ x − 1 for x ≤ 0.
+inline Pack expm1(Pack x) {
+    const ExpParts parts = expParts(x);
+    return parts.rest + (parts.power - all(1));
+}
+
+/// (1 − e) / (1 + e) with e = e ^ −2|x|, and the sign of x. From |x| = 0.55 on it is 1 − 2 e / (1 + e), which
+/// is rounded once near 1: the gradient 1 − tanh² would magnify an error there.
 inline Pack tanh(Pack x) {
     const Pack size = withoutSign(x);
-    const Pack t = expm1(-(size + size));
-    return withSignOf(x, t / (t + all(2)));
+    const ExpParts parts = expParts(-(size + size));
+    const Pack e = parts.power + parts.rest;
+    const Condition isSmall = isLess(size, all(0.55F));
+    const Pack quotient = choose(isSmall, (all(1) - parts.power) - parts.rest, e + e) / (all(1) + e);
+    return withSignOf(x, choose(isSmall, quotient, all(1) - quotient));
 }
 
 /// The exponent is never positive, so it cannot overflow.
