@@ -50,7 +50,7 @@ QPushButton[role="fix"] { background: @raised; border: 1px solid @border; paddin
 QPushButton[role="fix"]:hover { border-color: @accent; background: @accent-12; }
 QPushButton[role="fix"]:focus { border-color: @accent; }
 QPushButton[role="fix"]:disabled { color: @disabled; }
-QPushButton[role="compact"] { padding: 1px 12px; min-height: 16px; }
+QPushButton[role="compact"] { padding: 1px 10px; min-height: 16px; }
 QToolButton { background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 3px; }
 QToolButton:hover { background: @raised-hover; }
 QToolButton:pressed, QToolButton:checked { background: @accent-22; }

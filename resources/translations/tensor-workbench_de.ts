@@ -3113,6 +3113,10 @@ Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Be
         <source>Replace</source>
         <translation>Ersetzen</translation>
     </message>
+    <message>
+        <source>Reading %1…</source>
+        <translation>%1 wird gelesen&#xa0;…</translation>
+    </message>
 </context>
 <context>
     <name>twb::HeatMap</name>

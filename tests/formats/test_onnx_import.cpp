@@ -312,18 +312,19 @@ void TestOnnxImport::refusesBrokenModels_data() {
             const onnx::TypeProto tensor = g.input(0).type();
             *g.mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type() = tensor;
         });
-    row("sequence of unknown length", "splits an axis whose size is not known", [](Model&, GraphProto& g) {
-        *g.add_input() = g.input(0);
-        auto& sequence = *g.mutable_input(1);
-        sequence.set_name("s");
-        *sequence.mutable_type()->mutable_sequence_type()->mutable_elem_type() = g.input(0).type();
-        auto& split = *g.mutable_node(1);
-        split.set_op_type("SplitToSequence");
-        auto& axis = *split.add_attribute();
-        axis.set_name("axis");
-        axis.set_type(onnx::AttributeProto::INT);
-        axis.set_i(1);
-    });
+    row("sequence of unknown length",
+        "the length of the output \"y\", a sequence, is not known before the run", [](Model&, GraphProto& g) {
+            *g.add_input() = g.input(0);
+            auto& sequence = *g.mutable_input(1);
+            sequence.set_name("s");
+            *sequence.mutable_type()->mutable_sequence_type()->mutable_elem_type() = g.input(0).type();
+            auto& split = *g.mutable_node(1);
+            split.set_op_type("SplitToSequence");
+            auto& axis = *split.add_attribute();
+            axis.set_name("axis");
+            axis.set_type(onnx::AttributeProto::INT);
+            axis.set_i(1);
+        });
     row("string input", "input \"x\": its element type is string", [](Model&, GraphProto& g) {
         g.mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::STRING);
     });

@@ -201,8 +201,8 @@ private Q_SLOTS:
             Hit hit;
             hit.kind = Hit::Kind::note;
             hit.note = c.canvas.scene().notes().front().id;
-            QVERIFY(tooltipFor(hit, c.document, c.canvas.scene(), nullptr)
-                        .contains(QLatin1String(texts[i]).right(3)));
+            const QString shown = tooltipFor(hit, c.document, c.canvas.scene(), nullptr);
+            QVERIFY2(shown.contains(QLatin1String(texts[i]).right(3)), qPrintable(shown));
         }
         QVERIFY(images[0] != images[1]);
     }
