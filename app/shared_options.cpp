@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 namespace twb {
 namespace {
@@ -30,6 +31,15 @@ std::function<std::string(const std::string&)> between(const char* kind, Number 
 
 std::function<std::string(const std::string&)> numberBetween(double least, double most) {
     return between("number", least, most);
+}
+
+std::function<std::string(const std::string&)> numberInside(double least, double most) {
+    return [=](const std::string& text) -> std::string {
+        const std::optional<double> value = numberIn<double>(text);
+        if (value && *value > least && *value < most) return {}; // NaN is in no range
+        return std::isinf(most) ? fmt::format("{} is not a number above {}", text, least)
+                                : fmt::format("{} is not a number above {} and below {}", text, least, most);
+    };
 }
 
 std::function<std::string(const std::string&)> wholeBetween(std::int64_t least, std::int64_t most) {

@@ -18,6 +18,9 @@ void addIterations(CLI::App& command, std::optional<std::int64_t>& into, const s
 /// A finite number from `least` to `most`.
 std::function<std::string(const std::string&)>
 numberBetween(double least, double most = std::numeric_limits<double>::max());
+/// A finite number above `least` and below `most`.
+std::function<std::string(const std::string&)>
+numberInside(double least, double most = std::numeric_limits<double>::infinity());
 /// A whole number from `least` to `most`.
 std::function<std::string(const std::string&)>
 wholeBetween(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());

@@ -137,19 +137,18 @@ void TrainCommand::addTo(CLI::App& command) {
     command.add_option("--warmup", warmup, "Steps of linear warm-up")->type_name("N")->check(wholeBetween(0));
     command.add_option("--clip-norm", clipNorm, "Largest norm of all gradients together")
         ->type_name("X")
-        ->check(numberBetween(0));
+        ->check(numberInside(0));
     command
         .add_option("--clip-value", clipValue,
                     "Largest absolute value of each element of a gradient; applied before --clip-norm")
         ->type_name("X")
-        ->check(CLI::PositiveNumber)
-        ->check(numberBetween(0));
+        ->check(numberInside(0));
     command
         .add_option("--ema", averageDecay,
                     "Also keep a moving average of the parameters, with this decay; --export-weights writes "
                     "it as a tensor \"NAME average\"")
         ->type_name("D")
-        ->check(numberBetween(0, 1));
+        ->check(numberInside(0, 1));
     command
         .add_option(
             "--amp", amp,

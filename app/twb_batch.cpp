@@ -438,7 +438,7 @@ void addBatchCommand(CLI::App& app, ExitCode& exit) {
                    "folder of --report")
         ->needs(report);
     command->add_option("--jobs", options->jobs, "Parallel runs; more than one disturbs measured times")
-        ->check(CLI::Range(1, 1024))
+        ->check(wholeBetween(1, 1024))
         ->capture_default_str();
     addJunit(*command, options->junit);
     command->add_flag("--quiet", options->quiet, "Do not print a line per run");

@@ -1,4 +1,5 @@
 #include "app/commands.h"
+#include "app/shared_options.h"
 #include "app/terminal.h"
 #include "formats/file_claims.h"
 #include "profile/resource_path.h"
@@ -83,7 +84,7 @@ void addCaptureCommand(CLI::App& app) {
     command->add_option("ARGS", options->arguments, "Arguments of the script, options included");
     command->positionals_at_end();
     command->add_option("--gpus", options->gpus, "GPUs that the script sees")
-        ->check(CLI::Range(1, 64))
+        ->check(wholeBetween(1, 64))
         ->capture_default_str();
     command->add_flag(
         "--fake", options->fake,

@@ -492,7 +492,7 @@ void addRunCommand(CLI::App& app, ExitCode& exit) {
         ->add_option("--ranks", options->ranksThere,
                      "With --on: the number of processes that mpirun starts there; default: 1")
         ->type_name("N")
-        ->check(CLI::Range(1, 1024))
+        ->check(wholeBetween(1, 1024))
         ->needs(there);
     command->callback(
         [options, &exit] { exit = options->on.empty() ? runAndTell(*options) : runThere(*options); });

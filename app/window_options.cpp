@@ -1,5 +1,7 @@
 #include "app/window_options.h"
 
+#include "app/shared_options.h"
+
 #include <CLI/CLI.hpp>
 
 namespace twb {
@@ -22,7 +24,7 @@ void WindowOptions::addTo(CLI::App& app) {
         ->type_name("THEME")
         ->capture_default_str();
     app.add_option("--run", iterations, "Run this many iterations before the picture is taken")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+        ->check(wholeBetween(1, 1'000'000'000))
         ->type_name("N");
     app.add_option("--select", select, "Select this node")->type_name("NODE");
     app.add_option("--tab", tab, "Show this panel")

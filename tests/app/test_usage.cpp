@@ -93,7 +93,13 @@ private Q_SLOTS:
             "--percentile: nan is not a number from 50 to 100");
         for (const char* option : {"--lr", "--momentum", "--weight-decay", "--clip-norm", "--clip-value"})
             for (const char* number : {"nan", "inf", "-1"}) row({"train", "a.twb", option, number}, option);
-        row({"train", "a.twb", "--ema", "nan"}, "--ema: nan is not a number from 0 to 1");
+        for (const char* option : {"--clip-norm", "--clip-value"})
+            row({"train", "a.twb", option, "0"}, "0 is not a number above 0");
+        for (const char* number : {"nan", "0", "1"})
+            row({"train", "a.twb", "--ema", number}, "is not a number above 0 and below 1");
+        row({"batch", "a.twb", "--jobs", "nan"}, "--jobs: nan is not a whole number from 1 to 1024");
+        row({"capture", "--gpus", "65", "a.py"}, "--gpus: 65 is not a whole number from 1 to 64");
+        row({"run", "a.twb", "--on", "ssh:h", "--ranks", "nan"}, "--ranks: nan is not a whole number");
         row({"train", "a.twb", "--warmup", "-1"}, "--warmup: -1 is not a whole number of at least 0");
         row({"train", "a.twb", "--checkpoint", "c", "--every", "0"}, "--every: 0 is not a whole number");
         row({"run", "a.twb", "--device-map", "tpu:0=real"},
