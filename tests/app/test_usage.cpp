@@ -150,6 +150,7 @@ private Q_SLOTS:
         const QStringList lines = linesOf(path);
         QString block; // "sh" in a block of commands
         int calls = 0;
+        bool isBuilt = true; // the plug-in whose build the page shows
         for (qsizetype i = 0; i < lines.size(); ++i) {
             if (lines[i].startsWith("```")) block = block.isEmpty() ? lines[i].mid(3) + " " : QString();
             const bool isShown = lines[i].startsWith("$ ");
@@ -157,7 +158,8 @@ private Q_SLOTS:
             const bool isCommand =
                 isManual && ((block == "sh " && !call.startsWith("```")) || (block == "console " && isShown));
             if (!call.startsWith("twb ") && !isCommand) continue;
-            if (cannotRun(call)) continue;
+            if (call.startsWith("cmake ")) isBuilt = !cannotRun(call);
+            if (cannotRun(call) || (!isBuilt && call.startsWith("TWB_OPS="))) continue;
             ++calls;
             QProcess process;
             process.setWorkingDirectory(twb.file("examples"));
@@ -175,7 +177,7 @@ private Q_SLOTS:
         }
         if (path == pages().front()) QVERIFY(calls >= 1);
         if (path.endsWith("command-line.md")) QVERIFY(calls >= 20);
-        if (path.endsWith("plugins.md")) QVERIFY(calls >= 4);
+        if (path.endsWith("plugins.md")) QVERIFY(calls >= (has("cmake") ? 4 : 2));
     }
 
     void everyLinkInTheDocumentationLeadsToAFile() {
