@@ -2,6 +2,9 @@
 and mpiexec of MPICH over ssh.
 
 Usage: several_hosts.py TWB [--only NAME] [--rounds N]. Ends with 77, and a sentence, where no hosts can be made.
+
+CTest does not run it: Open MPI takes minutes to end a job whose host cannot be reached, and after the loss of a rank it may
+end others before their watch has seen the first one.
 """
 
 import argparse
