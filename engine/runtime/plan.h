@@ -196,8 +196,8 @@ struct Plan {
     }
     /// The value of an output; kNone if the plan has none.
     std::uint32_t valueOf(PortRef output) const noexcept;
-    /// Planned bytes on a device in a run of so many iterations; 0: of any number. A run of fewer iterations than
-    /// `inFlight` has that many memories for what is written ahead.
+    /// Planned bytes on a device in a run of so many iterations; 0: of any number. A run of fewer iterations
+    /// than `inFlight` has that many memories for what is written ahead.
     std::size_t bytesOn(Device device, std::int64_t iterations = 0) const;
     bool isCollective(const Step& step) const noexcept {
         return step.transfer != kNone && transfers[step.transfer].kind == TransferKind::collective;
