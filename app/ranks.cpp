@@ -292,7 +292,7 @@ void Ranks::watch(int own) const {
             ranks.erase(ranks.begin() + static_cast<std::ptrdiff_t>(i));
         }
         if (ended.size() > 1) ::usleep(kOthersMs * 1000); // another watch may have seen more
-        // So may those of other machines, where a rank may have ended first.
+        // The watches of other machines may have seen a rank that ended before these.
         if (!ended.empty() && ranks.empty() && m_shared->reason[0]) ::usleep(2 * kOthersMs * 1000);
         if (!ended.empty())
             say(sentenceFor(ended[0].rank, ended[0].shared->process, ended[0].shared->pulse.node()), true);

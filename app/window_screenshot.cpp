@@ -38,7 +38,8 @@ void settle() {
     QElapsedTimer timer;
     timer.start();
     while (timer.elapsed() < 150) QApplication::processEvents(QEventLoop::AllEvents, 20);
-    // On a busy machine the last events came late. Layouts that they cause post further events.
+    // On a busy machine, the last events are delivered late, and the layouts that they cause post more
+    // events.
     constexpr int kRounds = 10;
     for (int i = 0; i < kRounds; ++i) QApplication::processEvents(QEventLoop::AllEvents, 20);
 }

@@ -4,7 +4,8 @@
 
 namespace twb {
 
-/// Up to two lines, wrapped between words; a longer text is elided, and the tooltip then has the whole text.
+/// A label of at most two lines, wrapped between words. A longer text is elided, and the tooltip shows it
+/// whole.
 class WrappedLabel : public ElidedLabel {
 public:
     explicit WrappedLabel(QWidget* parent = nullptr);

@@ -35,7 +35,7 @@ void addRows(const float* from, std::int64_t rows, std::int64_t channels, float*
         for (std::int64_t c = 0; c < channels; ++c) sums[c] += from[c];
 }
 
-/// The mean of each channel of an image.
+/// The mean of each channel of a channels-last image.
 std::vector<float> meansOfRows(const float* x, const Planes& p) {
     const std::int64_t length = chunkRows(p.size);
     const std::int64_t chunks = (p.size + length - 1) / length;

@@ -82,7 +82,7 @@ private:
     std::int64_t m_startedNs = 0;
 };
 
-/// The ranks as they are now, by rank; null is a rank of which nothing is known. A rank waits from its
+/// The ranks as they are now, by rank; null stands for a rank whose state is unknown. A rank waits from its
 /// arrival at a call to that of the last rank.
 std::vector<LiveRank> liveRanks(std::span<const RankPulse* const> ranks);
 /// The ranks of a run that has ended.

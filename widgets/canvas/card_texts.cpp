@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kTextSides = 28; ///< left and right of a card's text
 constexpr double kChipRoom = 34;  ///< right of the chip
-/// A long short title is written smaller, down to this, before it is elided.
+/// The least scale of a short title. One that is too wide is drawn smaller first, and elided only then.
 constexpr double kLeastShortTitleScale = 1.2;
 
 /// Lays out words, elided if they are too wide; returns their width.

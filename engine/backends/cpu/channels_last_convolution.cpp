@@ -83,7 +83,8 @@ private:
     BufferPtr m_weights;
 };
 
-/// The product of rows of x and the weights, as a matrix of columns × inner, which is packed in panels.
+/// A convolution as a matrix product: rows of x times the weights, a matrix of columns × inner that is packed
+/// in panels.
 class ProductConvolution : public ChannelsLastConvolution {
 protected:
     ProductConvolution(const Convolution& s, const ChannelsEnding& ending)

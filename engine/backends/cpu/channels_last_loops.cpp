@@ -30,9 +30,7 @@ void apply(const ChannelsEnding& ending, float* y, std::int64_t count) {
     case ChannelsEnding::Function::swish:
         return each(y, y, count, [a](Pack x) { return swish(x, a); });
     case ChannelsEnding::Function::hardSwish:
-        return each(y, y, count, [](Pack x) {
-            return x * smaller(all(1), larger(all(0), x * all(1.0F / 6) + all(0.5F)));
-        });
+        return each(y, y, count, hardSwish);
     case ChannelsEnding::Function::leakyRelu:
         return each(y, y, count, [a](Pack x) { return choose(isLess(x, all(0)), a * x, x); });
     }
@@ -126,7 +124,7 @@ void multiply(const ProductSizes& s, const float* x, const float* w, std::int64_
     }
 }
 
-/// The taps of the windows at some places of a row that lie within x.
+/// The rows and columns of a window, up to `bottom` and `right`, whose elements lie within x.
 struct Taps {
     std::int64_t top = 0, bottom = 0;
     std::int64_t left = 0, right = 0;

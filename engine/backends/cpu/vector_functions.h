@@ -254,6 +254,8 @@ inline Pack geluTanh(Pack x) {
 
 inline Pack hardSigmoid(Pack x, Pack a, Pack b) { return smaller(all(1), larger(all(0), a * x + b)); }
 
+inline Pack hardSwish(Pack x) { return x * hardSigmoid(x, all(1.0F / 6), all(0.5F)); }
+
 /// tanh(ln(1 + e)) = n / (n + 2) with n = e (e + 2) and e = e ^ x. From x = 20 on, the result is x.
 inline Pack mish(Pack x) {
     const Pack e = exp(smaller(all(20), x));

@@ -136,7 +136,7 @@ void map(const VectorMap& map, const float* in, float* out, std::int64_t count) 
     case VectorFunction::hardSigmoid:
         return each(in, out, count, [=](Pack x) { return hardSigmoid(x, a, b); });
     case VectorFunction::hardSwish:
-        return each(in, out, count, [](Pack x) { return x * hardSigmoid(x, all(1.0F / 6), all(0.5F)); });
+        return each(in, out, count, hardSwish);
     case VectorFunction::gelu:
         return each(in, out, count, gelu);
     case VectorFunction::geluTanh:
