@@ -101,6 +101,7 @@ struct Counts {
     int folded = 0;     ///< nodes whose results became constants
     int unread = 0;     ///< nodes without a consumer
     int attributes = 0; ///< host values that became attributes
+    int neutral = 0;    ///< scales of ones and biases of zeros
     int passing = 0;
     int merged = 0;
     int shared = 0; ///< Constants that were shared
@@ -174,6 +175,7 @@ private:
         if (isFree && isRead) {
             if (fold(node, *op)) return;
             setAttributes(node, *op);
+            disconnectNeutral(node);
             if (passOn(node, *op)) return;
             merge(node);
         }
@@ -260,6 +262,24 @@ private:
         m_rewrite.change(std::move(changed));
         m_rewrite.connect({node.id, port}, std::nullopt);
         ++m_of.m_counts.attributes;
+    }
+
+    /// Disconnects a LayerNormalization's Scale of ones and its B of zeros.
+    void disconnectNeutral(const Node& node) {
+        if (node.op != "LayerNormalization") return;
+        for (const auto& [port, neutral] : {std::pair(1, 1.0), std::pair(2, 0.0)}) {
+            const auto from = m_rewrite.sourceOf({node.id, port});
+            const Tensor* value = from ? m_known.value(*from) : nullptr;
+            if (!value || !isFilledWith(*value, neutral)) continue;
+            m_rewrite.connect({node.id, port}, std::nullopt);
+            ++m_of.m_counts.neutral;
+        }
+    }
+
+    static bool isFilledWith(const Tensor& tensor, double value) {
+        for (std::int64_t i = 0; i < tensor.elementCount(); ++i)
+            if (tensor.at(i) != value) return false;
+        return true;
     }
 
     /// Connects the consumers of a node that returns its input unchanged to its source.
@@ -439,6 +459,10 @@ std::vector<std::string> remarksOn(const Graph& before, const Graph& after, cons
     if (counts.attributes > 0)
         out.push_back(
             fmt::format("Replaced {} of sizes and axes by attributes", counted(counts.attributes, "input")));
+    if (counts.neutral > 0)
+        out.push_back(fmt::format("Disconnected {} of LayerNormalization, since they are scales of ones and "
+                                  "biases of zeros",
+                                  counted(counts.neutral, "input")));
     if (counts.passing > 0)
         out.push_back(
             fmt::format("Removed {} that passed on an input unchanged", counted(counts.passing, "node")));

@@ -30,6 +30,7 @@ struct Simplified {
 ///   than 64 KiB must be no larger than the tensors that it is computed from, but the results together may
 ///   add 5 % to the tensors of all Files.
 /// - Sizes and axes that the host reads become attributes.
+/// - A LayerNormalization's Scale of ones and its B of zeros are disconnected.
 /// - Ops that return their input unchanged (Identity, a Reshape to the same shape) are removed. Neighbouring
 ///   Reshapes, and neighbouring Transposes, become one.
 /// - Nodes whose results do not reach a sink (Probe, Save) or another node with an effect are removed. In

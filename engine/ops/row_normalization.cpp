@@ -125,9 +125,11 @@ int rowAxis(const KernelContext& ctx) {
 void layerNormalizationLoops(const KernelContext& ctx) {
     const DenseInput x(ctx.inputs[0]);
     const Rows rows(x.shape(), rowAxis(ctx));
-    const Rows::Factor scale = rows.spread(ctx.inputs[1], ctx.inputs[1].dtype);
-    const Rows::Factor bias =
-        rows.spread(ctx.inputs.size() > 2 ? ctx.inputs[2] : TensorView{}, ctx.outputs[0].dtype);
+    const auto factorAt = [&](std::size_t port) {
+        return rows.spread(port < ctx.inputs.size() ? ctx.inputs[port] : TensorView{}, ctx.outputs[0].dtype);
+    };
+    const Rows::Factor scale = factorAt(1);
+    const Rows::Factor bias = factorAt(2);
     const double epsilon = ctx.attributes.number("epsilon");
     const auto moments = [&](std::size_t i) {
         return ctx.outputs.size() > i ? ctx.outputs[i].as<float>() : nullptr;
@@ -146,15 +148,16 @@ void layerNormalizationLoops(const KernelContext& ctx) {
             const double inverse = 1 / std::sqrt(variance + epsilon);
             if (means) means[row] = static_cast<float>(mean);
             if (inverses) inverses[row] = static_cast<float>(inverse);
-            const T* const factor = scale.of<T>(row);
             const T m = static_cast<T>(mean);
             const T f = static_cast<T>(inverse);
+            for (std::int64_t i = 0; i < rows.length; ++i) to[i] = (from[i] - m) * f;
+            if (scale) {
+                const T* const factor = scale.of<T>(row);
+                for (std::int64_t i = 0; i < rows.length; ++i) to[i] *= factor[i];
+            }
             if (bias) {
                 const T* const added = bias.of<T>(row);
-                for (std::int64_t i = 0; i < rows.length; ++i)
-                    to[i] = (from[i] - m) * f * factor[i] + added[i];
-            } else {
-                for (std::int64_t i = 0; i < rows.length; ++i) to[i] = (from[i] - m) * f * factor[i];
+                for (std::int64_t i = 0; i < rows.length; ++i) to[i] += added[i];
             }
         });
     });
@@ -173,9 +176,9 @@ bool normalizedNatively(const KernelContext& ctx) {
     const Rows::Factor scale = factor(1);
     const Rows::Factor bias = factor(2);
     if (!scale.isSameInAll() || !bias.isSameInAll()) return false;
-    return onednn::normalizeRows(y.dtype, rows.count, rows.length, x.view().data, scale.of<float>(0),
-                                 bias ? bias.of<float>(0) : nullptr, ctx.attributes.number("epsilon"),
-                                 y.data);
+    return onednn::normalizeRows(y.dtype, rows.count, rows.length, x.view().data,
+                                 scale ? scale.of<float>(0) : nullptr, bias ? bias.of<float>(0) : nullptr,
+                                 ctx.attributes.number("epsilon"), y.data);
 }
 
 void layerNormalizationKernel(const KernelContext& ctx) {
@@ -243,7 +246,8 @@ std::vector<GraphTensor> layerNormalized(GradientContext& g) {
     const GraphTensor centred = x - mean;
     const GraphTensor inverse =
         1 / apply("Sqrt", {meanOver(centred * centred, axes) + g.attributes().number("epsilon")});
-    GraphTensor y = centred * inverse * g.input(1);
+    GraphTensor y = centred * inverse;
+    if (g.input(1)) y = y * g.input(1);
     if (g.input(2)) y = y + g.input(2);
     return {y, cast(mean, g.output(1).type().dtype), cast(inverse, g.output(2).type().dtype)};
 }
@@ -252,7 +256,7 @@ void layerNormalizationGradient(GradientContext& g) {
     if (!g.gradient(0) || g.gradient(1) || g.gradient(2)) return differentiate(g, layerNormalized);
     const GraphTensor dy = g.gradient();
     const Standardized rows(g.input(0), axesFrom(g, dy.shape().rank()), g.attributes().number("epsilon"));
-    if (g.isWanted(0)) g.give(0, rows.back(dy * g.input(1)));
+    if (g.isWanted(0)) g.give(0, rows.back(g.input(1) ? dy * g.input(1) : dy));
     if (g.isWanted(1)) g.give(1, dy * rows.result());
     g.give(2, dy);
 }
@@ -275,7 +279,8 @@ void addRowNormalizations(std::vector<Op>& table) {
     Op layer =
         makeRows("LayerNormalization", 17, "Normalises the elements from an axis on to mean 0 and variance 1",
                  "Y = (X − mean) / √(var + ε) · Scale + B");
-    layer.inputs = {port("X", "input", kFloats, "T"), port("Scale", "weight", kFloats, "T"),
+    // Without Scale, as in PyTorch's layer_norm; ONNX has no such form.
+    layer.inputs = {port("X", "input", kFloats, "T"), optionalPort("Scale", "weight", kFloats, "T"),
                     optionalPort("B", "bias", kFloats, "T")};
     const DTypeSet stash{DType::f32, DType::bf16};
     layer.outputs = {port("Y", "", kFloats, "T"), port("Mean", "", stash), port("InvStdDev", "", stash)};
@@ -295,7 +300,8 @@ void addRowNormalizations(std::vector<Op>& table) {
     rms.gradient = rmsNormalizationGradient;
     table.push_back(std::move(rms));
 
-    describe(table, "LayerNormalization", "Scale and B broadcast to X from axis on; Y has the shape of X",
+    describe(table, "LayerNormalization",
+             "Scale and B broadcast to X from axis on and may be left out; Y has the shape of X",
              {operand({3, 4}), operand({4}), operand({4})});
     describe(table, "RMSNormalization", "scale broadcasts to X from axis on; Y has the shape of X",
              {operand({3, 4}), operand({4})});

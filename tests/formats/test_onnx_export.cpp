@@ -34,6 +34,7 @@ private Q_SLOTS:
     void attributesAndDtypesRaiseTheOpset();
     void stacksOfMatricesAreMultipliedByMatMul_data();
     void stacksOfMatricesAreMultipliedByMatMul();
+    void normalizationsGetAScale();
     void scaledStacksOfIntegersAreRefused();
     void refusalsNameTheNodeAndTheWayOut();
 };
@@ -275,6 +276,21 @@ void TestOnnxExport::attributesAndDtypesRaiseTheOpset() {
         QCOMPARE(opsetFor(op, "bf16", {}), std::int64_t{22});
 }
 
+/// Fails if the graph's result "y" and that of the model that was written from it differ.
+void compareWithItsModel(const Graph& graph, const onnx::ModelProto& model) {
+    const ImportedModel back = parseOnnx(model.SerializeAsString(), "model.onnx");
+    const DeviceMap map;
+    const auto resultOf = [&](const Graph& of, const std::shared_ptr<const TensorFiles>& files) {
+        const RunResult result = runToEnd(planOf(of, map, {}, files), {}, nullptr);
+        return *result.tensor(*of.sourceOf({of.findByName("y")->id, 0}));
+    };
+    const Tensor before = resultOf(graph, nullptr);
+    const Tensor after = resultOf(back.graph, makeMemoryFiles(back.tensors));
+    QCOMPARE(after.shape(), before.shape());
+    for (std::int64_t i = 0; i < before.elementCount(); ++i)
+        QVERIFY(std::abs(before.at(i) - after.at(i)) < 1e-5);
+}
+
 /// ONNX's Gemm multiplies two matrices.
 void TestOnnxExport::stacksOfMatricesAreMultipliedByMatMul_data() {
     QTest::addColumn<Attributes>("attributes");
@@ -311,17 +327,24 @@ void TestOnnxExport::stacksOfMatricesAreMultipliedByMatMul() {
     wanted.sort();
     QCOMPARE(written, wanted);
 
-    const ImportedModel back = parseOnnx(model.SerializeAsString(), "model.onnx");
-    const DeviceMap map;
-    const auto resultOf = [&](const Graph& graph, const std::shared_ptr<const TensorFiles>& files) {
-        const RunResult result = runToEnd(planOf(graph, map, {}, files), {}, nullptr);
-        return *result.tensor(*graph.sourceOf({graph.findByName("y")->id, 0}));
-    };
-    const Tensor before = resultOf(g.graph(), nullptr);
-    const Tensor after = resultOf(back.graph, makeMemoryFiles(back.tensors));
-    QCOMPARE(after.shape(), before.shape());
-    for (std::int64_t i = 0; i < before.elementCount(); ++i)
-        QVERIFY(std::abs(before.at(i) - after.at(i)) < 1e-5);
+    compareWithItsModel(g.graph(), model);
+}
+
+/// ONNX's LayerNormalization requires a Scale.
+void TestOnnxExport::normalizationsGetAScale() {
+    GraphMaker g;
+    const NodeId x = g.node("RandomNormal", "x", "cpu",
+                            {{"shape", std::vector<std::int64_t>{2, 3, 4}}, {"seed", std::int64_t{5}}});
+    const NodeId layer = g.node("LayerNormalization", "layer", "cpu", {{"axis", std::int64_t{1}}}, {x});
+    g.node("Probe", "y", "cpu", {}, {layer});
+    const onnx::ModelProto model = modelOf(g.graph());
+    const auto& written = model.graph();
+    const auto scale = std::ranges::find_if(written.initializer(),
+                                            [](const auto& tensor) { return tensor.name() == "layer_Ones"; });
+    QVERIFY(scale != written.initializer().end());
+    QCOMPARE(std::vector<std::int64_t>(scale->dims().begin(), scale->dims().end()),
+             (std::vector<std::int64_t>{3, 4}));
+    compareWithItsModel(g.graph(), model);
 }
 
 void TestOnnxExport::scaledStacksOfIntegersAreRefused() {

@@ -222,6 +222,29 @@ private Q_SLOTS:
         QCOMPARE(difference(m.graph(), after), QString());
     }
 
+    void scalesOfOnesAndBiasesOfZerosGo() {
+        Model m;
+        const NodeId ones = m.constant(Numbers(8, 1));
+        const NodeId zeros = m.constant(Numbers(8, 0));
+        const NodeId plain = m.op("LayerNormalization", {m.x, ones, zeros});
+        const NodeId shifted = m.op("LayerNormalization", {plain, m.constant(Numbers(8, 1)), ones});
+        Numbers nearly(8, 1);
+        nearly.back() = 1 + 1e-7; // one unit of f32
+        const NodeId scaled = m.op("LayerNormalization", {shifted, m.constant(nearly), zeros});
+        m.probe(scaled);
+        const Graph after = simplified(m.graph());
+        QVERIFY(!after.sourceOf({plain, 1}) && !after.sourceOf({plain, 2}));
+        QVERIFY(!after.sourceOf({shifted, 1}) && after.sourceOf({shifted, 2}));
+        QVERIFY(after.sourceOf({scaled, 1}) && !after.sourceOf({scaled, 2}));
+        QCOMPARE(count(after, "Constant"), 2);
+        QCOMPARE(difference(m.graph(), after), QString());
+        const std::vector<std::string> remarks = simplify(m.graph(), {}).remarks;
+        QVERIFY(std::ranges::any_of(remarks, [](const std::string& remark) {
+            return remark == "Disconnected 4 inputs of LayerNormalization, since they are scales of ones and "
+                             "biases of zeros";
+        }));
+    }
+
     void neighbouringReshapesAndTransposesBecomeOne() {
         Model m({2, 3, 4});
         NodeId at = m.op("Transpose", {m.x}, {{"perm", Ints{1, 2, 0}}});

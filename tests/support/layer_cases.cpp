@@ -21,7 +21,8 @@ Case rows(Dice& dice, const Op& op, DType dtype) {
     const Shape shape{2, dice.integer(1, 3), dice.integer(1, 40)};
     Case out{{{"axis", dice.integer(-2, -1)}}, {wide(dice, dtype, shape)}};
     for (std::size_t i = 1; i < op.inputs.size(); ++i)
-        out.inputs.push_back(some(dice, dtype, Shape{shape[2]}));
+        out.inputs.push_back(op.inputs[i].optional && dice.one(3) ? Tensor{}
+                                                                  : some(dice, dtype, Shape{shape[2]}));
     return out;
 }
 

@@ -257,6 +257,7 @@ inline const GradientCase kGradientCases[] = {
     {"Einsum", {{"equation", "ij,k->j"}}, {{{2, 3}}, {{2}}}},
     {"LayerNormalization", {}, {{k34}, {{4}}, {{4}}}},
     {"LayerNormalization", {{"axis", std::int64_t{1}}}, {{{2, 3, 2}}, {{3, 2}}}},
+    {"LayerNormalization", {}, {{k34}}},
     {"RMSNormalization", {}, {{k34}, {{4}}}},
     {"BatchNormalization", {}, {{{3, 2, 2, 2}}, {{2}}, {{2}}, {{2}}, {{2}, 0.5, 2}}},
     {"BatchNormalization",

@@ -65,12 +65,14 @@ bool normalizeRows(DType dtype, std::int64_t rows, std::int64_t length, const vo
     if (!isServed(dtype)) return false;
     static Cache<Ready> cache;
     Key key = keyOf(dtype, epsilon);
-    key.insert(key.end(), {rows, length, bias != nullptr});
+    key.insert(key.end(), {rows, length, scale != nullptr, bias != nullptr});
     const auto primitive = cache.find(std::move(key), [&] {
         using Flags = dnnl::normalization_flags;
         using P = dnnl::layer_normalization_forward;
         const memory::desc tensor{{rows, length}, typeOf(dtype), memory::format_tag::ab};
-        const auto flags = bias ? Flags::use_scale | Flags::use_shift : Flags::use_scale;
+        auto flags = Flags::none;
+        if (scale) flags |= Flags::use_scale;
+        if (bias) flags |= Flags::use_shift;
         return alike<P>({{DNNL_ARG_SRC, tensor},
                          {DNNL_ARG_DST, tensor},
                          {DNNL_ARG_SCALE, vectorOf(length)},
@@ -78,7 +80,8 @@ bool normalizeRows(DType dtype, std::int64_t rows, std::int64_t length, const vo
                         tensor, static_cast<float>(epsilon), flags);
     });
     if (!primitive) return false;
-    std::map<int, const void*> data{{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_SCALE, scale}};
+    std::map<int, const void*> data{{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}};
+    if (scale) data.emplace(DNNL_ARG_SCALE, scale);
     if (bias) data.emplace(DNNL_ARG_SHIFT, bias);
     primitive->run(data);
     return true;

@@ -2,9 +2,9 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "formats/onnx/onnx_exporter.h"
+#include "formats/onnx/onnx_graph_forms.h"
 #include "formats/onnx/onnx_node_form.h"
 #include "formats/onnx/onnx_schemas.h"
-#include "formats/onnx/onnx_stacked_products.h"
 #include "formats/onnx/onnx_tensor.h"
 #include "formats/project.h"
 #include "ops/op_table.h"
@@ -68,7 +68,7 @@ DeviceMap Export::devicesOf(const Graph& graph) {
 
 Graph Export::graphToExport(const Graph& graph, const TensorFiles* files) {
     const Analysis analysis = analyze(graph, devicesOf(graph), Policy::implicit, files);
-    return withStackedProducts(exportable(graph, analysis, "ONNX"), analysis);
+    return withOnnxForms(exportable(graph, analysis, "ONNX"), analysis);
 }
 
 std::string Export::run() {

@@ -133,13 +133,8 @@ void batchNorm(Mapping& m, bool training) {
 void layerNorm(Mapping& m) {
     const Value x = m.tensor("input");
     const Ints normalized = m.integers("normalized_shape");
-    const DType dtype = x.type.dtype;
-    const auto weight = m.optionalTensor("weight");
-    const auto bias = optionalTyped(m, "bias");
-    const Value scale =
-        weight ? m.cast(*weight, dtype) : m.filled(1, {dtype, Shape(std::vector<std::int64_t>(normalized))});
     const auto made = m.makeAll(
-        "LayerNormalization", {x, scale, bias},
+        "LayerNormalization", {x, optionalTyped(m, "weight"), optionalTyped(m, "bias")},
         {{"axis", -static_cast<std::int64_t>(normalized.size())}, {"epsilon", m.number("eps", 1e-5)}});
     m.give(0, made[0]);
     if (m.resultCount() < 3) return;

@@ -307,7 +307,8 @@ def layer_norm(x, scale, bias, axis, eps, dtype):
     wide = x if x.dtype == torch.float64 else x.float()
     mean = wide.mean(dims, True)
     inverse = torch.rsqrt(wide.var(dims, unbiased=False, keepdim=True) + eps)
-    y = ((wide - mean) * inverse).type(x.dtype) * scale
+    y = ((wide - mean) * inverse).type(x.dtype)
+    y = y if scale is None else y * scale
     return y if bias is None else y + bias, mean.type(dtype), inverse.type(dtype)
 
 

@@ -26,15 +26,16 @@ TensorView axesOf(const TensorView& view, int rank, int first, bool before) {
 constexpr int kScale = 1;
 constexpr int kBias = 2;
 
-template <class T, class V> Rows<T, V, 4> rowsOf(const KernelCall& call, const TensorView& bias) {
+/// `scale` and `bias` may be empty.
+template <class T, class V>
+Rows<T, V, 4> rowsOf(const KernelCall& call, const TensorView& scale, const TensorView& bias) {
     const TensorView& x = call.inputs[0];
     const TensorView& y = call.outputs[0];
     const int rank = x.shape.rank();
     const int first = *normalizeAxis(call.attributes.integer("axis"), std::max(rank, 1));
     const auto walk = [&](bool before) {
         const auto part = [&](const TensorView& view) { return axesOf(view, rank, first, before); };
-        const TensorView all[] = {part(x), part(call.inputs[1]), part(bias.data ? bias : call.inputs[1]),
-                                  part(y)};
+        const TensorView all[] = {part(x), part(scale.data ? scale : x), part(bias.data ? bias : x), part(y)};
         return walkOf<4>(all[0].shape, {&all[0], &all[1], &all[2], &all[3]});
     };
     return {x.as<const T>(), y.as<V>(), walk(true), walk(false)};
@@ -55,7 +56,7 @@ struct Stash {
 
 template <class T> struct LayerNormalize : MeasureMoments {
     using W = Wide<T>;
-    const T *scale, *bias; ///< bias may be null
+    const T *scale, *bias; ///< may be null
     double epsilon;
     Stash means, inverses;
 
@@ -69,8 +70,12 @@ template <class T> struct LayerNormalize : MeasureMoments {
         }
         const FromMean<W> fromMean(m.mean);
         const auto factor = static_cast<W>(inverse);
+        const bool isScaled = scale != nullptr;
         elements.rewrite(
-            [&](W x, std::int64_t, W times, W plus) { return fromMean(x) * factor * times + plus; },
+            [&](W x, std::int64_t, W times, W plus) {
+                const W normalized = fromMean(x) * factor;
+                return (isScaled ? normalized * times : normalized) + plus;
+            },
             place.factor(scale, kScale), place.factor(bias, kBias));
     }
 };
@@ -103,14 +108,15 @@ template <class T, class V> struct RmsNormalize {
 void layerNormalizationKernel(const KernelCall& call) {
     withStoredFloat(call.outputs[0].dtype, [&](auto zero) {
         using T = decltype(zero);
+        const TensorView scale = call.input(1);
         const TensorView bias = call.input(2);
         const auto stash = [&](std::size_t i) {
             return call.isAsked(i) ? Stash{call.outputs[i].data, call.outputs[i].dtype == DType::bf16}
                                    : Stash{};
         };
-        rewriteRows(call.queue, rowsOf<T, T>(call, bias),
+        rewriteRows(call.queue, rowsOf<T, T>(call, scale, bias),
                     LayerNormalize<T>{{},
-                                      call.inputs[1].as<const T>(),
+                                      scale.as<const T>(),
                                       bias.as<const T>(),
                                       call.attributes.number("epsilon"),
                                       stash(1),
@@ -123,7 +129,7 @@ void rmsNormalizationKernel(const KernelCall& call) {
         withStoredFloat(call.outputs[0].dtype, [&](auto y) {
             using T = decltype(x);
             using V = decltype(y);
-            const auto rows = rowsOf<T, V>(call, TensorView{});
+            const auto rows = rowsOf<T, V>(call, call.inputs[1], TensorView{});
             rewriteRows(call.queue, rows,
                         RmsNormalize<T, V>{call.inputs[1].as<const V>(), rows.length(),
                                            call.attributes.number("epsilon")});

@@ -1,4 +1,4 @@
-#include "formats/onnx/onnx_stacked_products.h"
+#include "formats/onnx/onnx_graph_forms.h"
 
 #include "core/error.h"
 #include "graph/rewrite.h"
@@ -12,11 +12,12 @@
 namespace twb::onnx_export {
 namespace {
 
-class Splitter {
+class Forms {
 public:
-    explicit Splitter(const Graph& graph) : m_graph(graph), m_names(graph), m_rewrite(graph) {}
+    explicit Forms(const Graph& graph) : m_graph(graph), m_names(graph), m_rewrite(graph) {}
 
-    void split(const Node& gemm, const NodeFacts& facts, DType dtype) {
+    void splitProduct(const Node& gemm, const NodeFacts& facts) {
+        const DType dtype = facts.outputs[0]->dtype;
         const double alpha = facts.attributes.number("alpha");
         const double beta = facts.attributes.number("beta");
         const auto c = beta != 0 ? m_graph.sourceOf({gemm.id, 2}) : std::nullopt;
@@ -37,6 +38,18 @@ public:
         const PortRef left = isScaled ? add(gemm, "Mul", {}, {product, number(gemm, alpha, dtype)}) : product;
         const PortRef right = beta != 1 ? add(gemm, "Mul", {}, {*c, number(gemm, beta, dtype)}) : *c;
         become(gemm, "Add", left, right);
+    }
+
+    void addScale(const Node& normalization, const NodeFacts& facts) {
+        const Shape& x = facts.outputs[0]->shape;
+        const int first = *normalizeAxis(facts.attributes.integer("axis"), x.rank());
+        std::vector<std::int64_t> sizes(x.begin() + first, x.end());
+        for (std::int64_t& size : sizes)
+            if (size == kUnknownDim) size = 1; // it broadcasts
+        m_rewrite.connect(
+            {normalization.id, 1},
+            add(normalization, "Ones",
+                {{"shape", std::move(sizes)}, {"dtype", std::string(name(facts.outputs[0]->dtype))}}, {}));
     }
 
     Graph take() const {
@@ -82,16 +95,21 @@ private:
 
 } // namespace
 
-Graph withStackedProducts(Graph graph, const Analysis& analysis) {
-    Splitter splitter(graph);
+Graph withOnnxForms(Graph graph, const Analysis& analysis) {
+    Forms forms(graph);
     bool any = false;
     for (const Node& node : graph.nodes()) {
-        const NodeFacts* facts = node.op == "Gemm" ? analysis.find(node.id) : nullptr;
-        if (!facts || !facts->fine || !facts->outputs[0] || facts->outputs[0]->shape.rank() == 2) continue;
-        splitter.split(node, *facts, facts->outputs[0]->dtype);
+        const NodeFacts* facts = analysis.find(node.id);
+        if (!facts || !facts->fine || facts->outputs.empty() || !facts->outputs[0]) continue;
+        if (node.op == "Gemm" && facts->outputs[0]->shape.rank() != 2)
+            forms.splitProduct(node, *facts);
+        else if (node.op == "LayerNormalization" && !graph.sourceOf({node.id, 1}))
+            forms.addScale(node, *facts);
+        else
+            continue;
         any = true;
     }
-    return any ? splitter.take() : graph;
+    return any ? forms.take() : graph;
 }
 
 } // namespace twb::onnx_export
