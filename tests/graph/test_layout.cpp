@@ -5,7 +5,9 @@
 #include "graph/layered_layout.h"
 #include "support/test_main.h"
 
+#include <algorithm>
 #include <ctime>
+#include <map>
 #include <thread>
 
 using namespace twb;
@@ -163,6 +165,38 @@ private Q_SLOTS:
         }
         // The layout fits a window; it is not a long strip.
         QVERIFY2(width < 5 * height, qPrintable(QStringLiteral("%1 x %2").arg(width).arg(height)));
+    }
+
+    /// Rows are as long as a view of 1.6 : 1 shows them largest. Short chains stay in one row.
+    void rowsFillTheView_data() {
+        QTest::addColumn<int>("count");
+        QTest::addColumn<int>("rows");
+        QTest::newRow("3") << 3 << 1;
+        QTest::newRow("4") << 4 << 1;
+        QTest::newRow("6") << 6 << 2;
+        QTest::newRow("8") << 8 << 3;
+        QTest::newRow("30") << 30 << 6;
+    }
+    void rowsFillTheView() {
+        QFETCH(int, count);
+        QFETCH(int, rows);
+        const std::vector<LayoutBox> boxes(static_cast<std::size_t>(count), cardBox());
+        std::vector<LayoutLink> links;
+        for (std::size_t i = 1; i < boxes.size(); ++i) links.push_back({i - 1, i});
+        const auto at = layeredLayout(boxes, links);
+        std::map<double, int> inRow;
+        double width = 0;
+        for (const Position& place : at) {
+            ++inRow[place.y];
+            width = std::max(width, place.x + 176);
+        }
+        QCOMPARE(int(inRow.size()), rows);
+        const double height = inRow.rbegin()->first + 74;
+        const int longest =
+            std::ranges::max_element(inRow, {}, [](const auto& r) { return r.second; })->second;
+        QVERIFY2(longest * rows < count + longest,
+                 qPrintable(QString::number(longest))); // no row is left over
+        if (rows > 2) QVERIFY(width < 2 * height && height < width);
     }
 
     void mayBeCalledFromSeveralThreads() {
