@@ -15,8 +15,9 @@ namespace {
 /// Of the canvas in a window of 1280 x 800 pixels, in pixels.
 constexpr double kViewWidth = 630;
 constexpr double kViewHeight = 410;
-constexpr double kFullZoom = 0.6;      ///< draws all texts of cards
-constexpr double kReadableZoom = 0.45; ///< draws the names of cards
+constexpr double kFullZoom = 0.6;       ///< draws all texts of cards
+constexpr double kReadableZoom = 0.45;  ///< draws the names of cards
+constexpr std::size_t kEnoughCards = 8; ///< their texts say more than the names of deeper modules
 
 struct Box {
     double left = 0;
@@ -186,12 +187,18 @@ Delta expandModule(const Graph& graph, FrameId module, FrameId inside) {
 
 Delta openLevelsThatFit(const Graph& graph, const IsCancelled& isCancelled) {
     const int levels = moduleLevels(graph);
+    const std::vector<NodeId> nodes = ModuleTree(graph).allNodesIn(FrameId::none);
     Delta best;
+    bool tellsEnough = false;
     for (int open = 0; open <= levels; ++open) {
         Arranged arranged = openLevelsTo(graph, open, FrameId::none, isCancelled);
         const double zoom = std::min(kViewWidth / arranged.width, kViewHeight / arranged.height);
-        if (open > 0 && zoom < (open == levels ? kFullZoom : kReadableZoom)) break;
+        const bool hasAllTexts = zoom >= kFullZoom;
+        if (open > 0 && !hasAllTexts && (zoom < kReadableZoom || open == levels || tellsEnough)) break;
         best = std::move(arranged.delta);
+        Graph opened = graph;
+        opened.apply(best);
+        tellsEnough = hasAllTexts && cardsOf(opened, nodes, FrameId::none).size() >= kEnoughCards;
     }
     return best;
 }

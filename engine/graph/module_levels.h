@@ -14,8 +14,9 @@ int openLevels(const Graph& graph, FrameId inside = FrameId::none);
 /// and arranges the nodes inside `inside`. Throws Error(cancelled).
 Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside = FrameId::none,
                       const IsCancelled& isCancelled = {});
-/// Arranges the whole graph. All levels are open if they fit into a small window at a zoom at which all texts
-/// are drawn, else as many as fit with readable names. Throws Error(cancelled).
+/// Arranges the whole graph with as many open levels as fit into a small window at a zoom at which all texts
+/// are drawn. If these show only few cards, and are not all levels, with as many as fit with readable names.
+/// Throws Error(cancelled).
 Delta openLevelsThatFit(const Graph& graph, const IsCancelled& isCancelled = {});
 
 /// Expands a module. If its content would lie on other cards inside `inside`, the cards right of its card

@@ -107,12 +107,12 @@ private Q_SLOTS:
     void anArrangedModuleStaysWhereItIs() {
         Blocks b(4);
         b.graph.apply(openLevelsTo(b.graph, 0).delta);
-        const Position corner = b.graph.find(b.products[2])->position; // of the card
-        QVERIFY(corner.x > 400);
-        b.graph.apply(openLevelsTo(b.graph, 1, b.blocks[2]).delta);
-        QCOMPARE(b.x(b.products[2]), corner.x);
-        b.graph.apply(arrangeAll(b.graph, b.blocks[2]).delta);
-        QCOMPARE(b.x(b.products[2]), corner.x);
+        const Position corner = b.graph.find(b.products[1])->position; // of the card
+        QVERIFY(corner.x > 300);
+        b.graph.apply(openLevelsTo(b.graph, 1, b.blocks[1]).delta);
+        QCOMPARE(b.x(b.products[1]), corner.x);
+        b.graph.apply(arrangeAll(b.graph, b.blocks[1]).delta);
+        QCOMPARE(b.x(b.products[1]), corner.x);
     }
 
     /// The bodies of an op are never collapsed, so they are no level.
@@ -143,27 +143,39 @@ private Q_SLOTS:
         QCOMPARE(openLevels(large.graph), 0);
     }
 
+    /// Modules stay collapsed if enough cards with all their texts fit, else they open as far as names are
+    /// readable.
+    void textsOfManyCardsComeBeforeNamesOfDeeperModules() {
+        Blocks many(7);
+        many.graph.apply(openLevelsThatFit(many.graph));
+        QCOMPARE(openLevels(many.graph), 0);
+        Blocks few(4);
+        few.graph.apply(openLevelsThatFit(few.graph));
+        QCOMPARE(openLevels(few.graph), 1);
+    }
+
     void anExpandedModuleMakesRoom() {
-        Blocks b(3);
+        Blocks b(2); // the cards are in one row
         b.graph.apply(openLevelsTo(b.graph, 0).delta);
-        const double next = b.x(b.products[2]);
-        const Delta delta = expandModule(b.graph, b.blocks[1]);
+        const double before = b.x(b.input);
+        const double next = b.x(b.products[1]);
+        const Delta delta = expandModule(b.graph, b.blocks[0]);
         b.graph.apply(delta);
-        QVERIFY(!b.graph.find(b.blocks[1])->collapsed);
+        QVERIFY(!b.graph.find(b.blocks[0])->collapsed);
         double right = 0; // of the content: the product, and the collapsed module beside it
-        for (const NodeId id : ModuleTree(b.graph).allNodesIn(b.blocks[1]))
+        for (const NodeId id : ModuleTree(b.graph).allNodesIn(b.blocks[0]))
             if (!b.graph.find(id)->folded) right = std::max(right, b.x(id));
-        QVERIFY2(b.x(b.products[2]) > right, qPrintable(QString::number(b.x(b.products[2]) - right)));
-        QVERIFY(b.x(b.products[2]) > next);
-        QVERIFY(b.x(b.last) > b.x(b.products[2]));
-        QCOMPARE(b.x(b.products[0]), b.graph.find(b.products[0])->position.x);
+        QVERIFY2(b.x(b.products[1]) > right, qPrintable(QString::number(b.x(b.products[1]) - right)));
+        QVERIFY(b.x(b.products[1]) > next);
+        QVERIFY(b.x(b.last) > b.x(b.products[1]));
+        QCOMPARE(b.x(b.input), before);
         // Expanded once more, it has its room already.
-        Frame again = *b.graph.find(b.blocks[1]);
+        Frame again = *b.graph.find(b.blocks[0]);
         DeltaBuilder collapse(b.graph, "collapse");
         again.collapsed = true;
         collapse.change(again);
         b.graph.apply(collapse.take());
-        QVERIFY(expandModule(b.graph, b.blocks[1]).nodes.empty());
+        QVERIFY(expandModule(b.graph, b.blocks[0]).nodes.empty());
     }
 
     void equalModulesInARowAreStacked() {
