@@ -29,7 +29,7 @@ void Minimap::setWanted(bool isWanted) {
     place();
 }
 
-bool Minimap::mayStandAt(const QRect& place, bool onWires) const {
+bool Minimap::mayStandAt(const QRect& place) const {
     const CanvasView& view = m_canvas.view();
     const QRectF under(view.toScene(place.topLeft()), QSizeF(place.size()) / view.zoom());
     const auto covers = [&](const auto& shapes) {
@@ -42,8 +42,8 @@ bool Minimap::mayStandAt(const QRect& place, bool onWires) const {
     const CanvasNavigator& navigator = m_canvas.navigator();
     const QRectF all = navigator.inside() == FrameId::none ? navigator.content() : m_scene.shownExtent();
     if (!view.freeViewport().contains(all.adjusted(0, 1, 0, -1))) return true;
-    return !m_scene.nodes().any(under, [](std::uint32_t) { return true; }) &&
-           (onWires || !m_scene.wires().isAnyIn(under));
+    // All of the graph is in view, so the map would only hide a part of it.
+    return !m_scene.nodes().any(under, [](std::uint32_t) { return true; }) && !m_scene.wires().isAnyIn(under);
 }
 
 void Minimap::place() {
@@ -56,11 +56,8 @@ void Minimap::place() {
     const int bottom = room.height() - size.height() - kMargin;
     const QPoint corners[] = {{right, kMargin}, {right, bottom}, {left, bottom}, {left, kMargin}};
     const bool hasRoom = room.width() > 3 * size.width() && room.height() > 3 * size.height();
-    const QPoint* corner = std::end(corners);
-    for (const bool onWires : {false, true})
-        if (corner == std::end(corners))
-            corner = std::find_if(std::begin(corners), std::end(corners),
-                                  [&](QPoint at) { return mayStandAt(QRect(at, size), onWires); });
+    const QPoint* corner = std::find_if(std::begin(corners), std::end(corners),
+                                        [&](QPoint at) { return mayStandAt(QRect(at, size)); });
     const bool isFound = corner != std::end(corners);
     if (isFound) setGeometry(QRect(*corner, size));
     setVisible(m_isWanted && hasRoom && isFound);

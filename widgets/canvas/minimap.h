@@ -34,7 +34,8 @@ protected:
 private:
     void render();
     QRectF mapRect() const; ///< where the map is drawn, in pixels
-    bool mayStandAt(const QRect& place, bool onWires) const;
+    /// Without covering a note, or a part of a graph that is in view as a whole.
+    bool mayStandAt(const QRect& place) const;
 
     CanvasWidget& m_canvas;
     const Scene& m_scene;
