@@ -79,6 +79,7 @@ private Q_SLOTS:
     void failuresGoToTheGuard();
     void kernelsAndCopiesHoldTheGuardsMutex();
     void kernelsUseTheRequestedThreads();
+    void processorsHaveNoMarks();
     void virtualClockFollowsTheProfile();
     void waitingMovesTheVirtualClock();
     void aLaterRecordDoesNotDelayAWaiter();
@@ -406,4 +407,11 @@ void TestHostStream::kernelsUseTheRequestedThreads() {
 }
 
 TWB_TEST_MAIN(TestHostStream)
+void TestHostStream::processorsHaveNoMarks() {
+    QCOMPARE(withoutMarks("Intel(R) Xeon(R) Gold 6338"), std::string("Intel Xeon Gold 6338"));
+    QCOMPARE(withoutMarks("Intel(R) Core(TM) i7"), std::string("Intel Core i7"));
+    QCOMPARE(withoutMarks("AMD EPYC 7B13"), std::string("AMD EPYC 7B13"));
+    QVERIFY(cpuBackend()->info().name.find("(R)") == std::string::npos);
+}
+
 #include "test_host_stream.moc"

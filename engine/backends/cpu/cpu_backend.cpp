@@ -19,7 +19,7 @@ std::string processorName() {
         if (!line.starts_with("model name")) continue;
         const auto from = line.find_first_not_of(": \t", line.find(':'));
         const auto to = line.find_last_not_of(" \t");
-        if (from != std::string::npos) return line.substr(from, to - from + 1);
+        if (from != std::string::npos) return withoutMarks(line.substr(from, to - from + 1));
     }
     return "processor";
 }
@@ -67,6 +67,13 @@ public:
 };
 
 } // namespace
+
+std::string withoutMarks(std::string name) {
+    for (const std::string_view mark : {"(R)", "(TM)", "(r)", "(tm)"})
+        for (auto at = name.find(mark); at != std::string::npos; at = name.find(mark))
+            name.erase(at, mark.size());
+    return name;
+}
 
 std::shared_ptr<Backend> cpuBackend() {
     static const auto backend = std::make_shared<CpuBackend>(estimatedProfile(processorName()));
