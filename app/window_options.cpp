@@ -26,6 +26,9 @@ void WindowOptions::addTo(CLI::App& app) {
     app.add_option("--run", iterations, "Run this many iterations before the picture is taken")
         ->check(wholeBetween(1, 1'000'000'000))
         ->type_name("N");
+    app.add_option("--train", epochs, "Train this many epochs before the picture is taken")
+        ->check(wholeBetween(1, 1'000'000))
+        ->type_name("EPOCHS");
     app.add_option("--select", select, "Select this node")->type_name("NODE");
     app.add_option("--tab", tab, "Show this panel")
         ->type_name("TAB:{transfers,timeline,memory,problems,log,nodes,history,training,breakpoints,ranks}");

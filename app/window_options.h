@@ -19,6 +19,7 @@ struct WindowOptions {
     std::string size = "1600x1000";
     std::string theme = "dark"; ///< or "light"
     std::optional<std::int64_t> iterations;
+    std::optional<std::int64_t> epochs; ///< of a training before the picture
     std::string select;
     std::string tab;
     bool noPlugins = false;

@@ -90,6 +90,26 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
     return window.runs().result()->status == RunStatus::failed ? ExitCode::runFailed : ExitCode::fine;
 }
 
+ExitCode WindowScreenshot::train(MainWindow& window) const {
+    TrainingRun& training = window.training();
+    SessionOptions options;
+    options.epochs = *m_options.epochs;
+    QEventLoop loop;
+    QObject::connect(&training, &TrainingRun::stateChanged, &loop, [&] {
+        if (training.state() != TrainingRun::State::running) loop.quit();
+    });
+    try {
+        training.start(options);
+    } catch (const Error& error) {
+        say(toQt(error.what()));
+        return exitCodeOf(error.code());
+    }
+    loop.exec();
+    if (training.state() != TrainingRun::State::failed) return ExitCode::fine;
+    say(training.error());
+    return ExitCode::runFailed;
+}
+
 QImage WindowScreenshot::picture(MainWindow& window) const {
     if (!m_options.onlyGraph) return window.grab().toImage();
     Document& document = window.document();
@@ -149,6 +169,7 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
     settle();
     ExitCode exit = ExitCode::fine;
     if (m_options.iterations) exit = run(window, file);
+    if (m_options.epochs && exit == ExitCode::fine) exit = train(window);
     if (!m_options.select.empty() && !window.selectNode(toQt(m_options.select))) {
         say(QStringLiteral("%1 must be the name of exactly one node").arg(toQt(m_options.select)));
         return ExitCode::wrongUsage;

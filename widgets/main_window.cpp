@@ -251,6 +251,23 @@ void MainWindow::buildPanels() {
     setCentralWidget(central);
 }
 
+void MainWindow::sayTraining() {
+    const TrainingCourse& course = m_training.course();
+    const auto state = m_training.state();
+    if (state == TrainingRun::State::running)
+        return m_status->say(tr("Training run %1 is running").arg(course.number));
+    if (state == TrainingRun::State::paused)
+        return m_status->say(tr("Training run %1 is paused").arg(course.number));
+    const bool hasFailed = state == TrainingRun::State::failed;
+    if (!hasFailed && course.losses.empty()) return; // another document
+    const Severity severity = hasFailed ? Severity::error : Severity::note;
+    const QString sentence = hasFailed
+                                 ? tr("Training run %1 failed: %2").arg(course.number).arg(m_training.error())
+                                 : tr("Training ended: %1").arg(course.text());
+    m_log->add(severity, sentence);
+    m_status->say(sentence, severity);
+}
+
 void MainWindow::connectPanels() {
     const auto sayError = [this](const QString& sentence) { m_status->say(sentence, Severity::error); };
     connect(m_palette, &OpPalette::ownModulesChanged, this, &MainWindow::reloadPalettes);
@@ -279,13 +296,7 @@ void MainWindow::connectPanels() {
         if (m_document.analysis().hasErrors()) showProblems();
     });
 
-    connect(&m_training, &TrainingRun::stateChanged, this, [this] {
-        if (m_training.state() != TrainingRun::State::failed) return;
-        const QString sentence =
-            tr("Training run %1 failed: %2").arg(m_training.course().number).arg(m_training.error());
-        m_log->add(Severity::error, sentence);
-        m_status->say(sentence, Severity::error);
-    });
+    connect(&m_training, &TrainingRun::stateChanged, this, &MainWindow::sayTraining);
 
     connect(&m_document, &Document::changed, this, &MainWindow::updateProblemCount);
     for (const auto signal : {&Document::reset, &Document::devicesChanged})

@@ -61,7 +61,7 @@ public:
 
     Document& document() noexcept { return m_document; }
     RunController& runs() noexcept { return m_runs; }
-    const TrainingRun& training() const noexcept { return m_training; }
+    TrainingRun& training() noexcept { return m_training; }
     CanvasWidget& canvas() noexcept { return *m_canvas; }
     BottomPanel& bottom() noexcept { return *m_bottom; }
 
@@ -102,6 +102,7 @@ private:
     void buildPanels();
     void buildActions();
     void connectPanels();
+    void sayTraining(); ///< in the status line, and its end in the log
     void connectStartPage();
     // main_menus.cpp
     void buildMenus();

@@ -46,7 +46,7 @@ for theme in dark light; do
         if [[ $size-$theme == 1280x800-light ]]; then
             render lesson1 --tab problems "$here/../examples/01-cpu-tensor-plus-cuda-tensor.twb"
             render transfers --run 200 --tab transfers "$here/../examples/06-a-transfer-in-a-tight-loop.twb"
-            render training --run 20 --tab training "$here/../examples/11-a-model-learns.twb"
+            render training --train 10 --tab training "$here/../examples/11-a-model-learns.twb"
         fi
     done
 done

@@ -4201,6 +4201,18 @@ Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Be
         <source>Simplifying the graph…</source>
         <translation>Graph wird vereinfacht&#xa0;…</translation>
     </message>
+    <message>
+        <source>Training run %1 is running</source>
+        <translation>Trainingslauf %1 läuft</translation>
+    </message>
+    <message>
+        <source>Training run %1 is paused</source>
+        <translation>Trainingslauf %1 ist angehalten</translation>
+    </message>
+    <message>
+        <source>Training ended: %1</source>
+        <translation>Training beendet: %1</translation>
+    </message>
 </context>
 <context>
     <name>twb::ManualWindow</name>

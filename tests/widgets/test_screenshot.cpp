@@ -41,6 +41,7 @@ private Q_SLOTS:
     void explainsItsOptions();
     void neverReplacesAFileOfTheGraph();
     void saysWhyAGraphWasNotRun();
+    void trainsBeforeThePicture();
     void needsNoDisplay();
 
 private:
@@ -179,6 +180,27 @@ void TestScreenshot::saysWhyAGraphWasNotRun() {
     QVERIFY2(asked.error.contains(QLatin1String("The graph has 1 problem. Fix it to run the graph.")) &&
                  asked.error.contains(QLatin1String("Expected all tensors to be on the same device")),
              qPrintable(asked.error));
+}
+
+void TestScreenshot::trainsBeforeThePicture() {
+    const auto picture = [&](const QString& name, const QStringList& more) {
+        const QString out = m_folder.filePath(name);
+        const Outcome outcome = run(QStringList{QStringLiteral("--screenshot"), out, QStringLiteral("--tab"),
+                                                QStringLiteral("training")} +
+                                    more);
+        return std::tuple(outcome.exit, outcome.error, QImage(out));
+    };
+    const QString learns = sourcePath("resources/examples/11-a-model-learns.twb");
+    const auto [before, nothing, untrained] = picture(QStringLiteral("d.png"), {learns});
+    QCOMPARE(before, 0);
+    const auto [exit, error, trained] =
+        picture(QStringLiteral("e.png"), {QStringLiteral("--train"), QStringLiteral("1"), learns});
+    QVERIFY2(exit == 0 && error.isEmpty(), qPrintable(error));
+    QVERIFY(trained != untrained);
+    const auto [refused, reason, same] =
+        picture(QStringLiteral("f.png"), {QStringLiteral("--train"), QStringLiteral("1"),
+                                          sourcePath("resources/examples/digits.twb")});
+    QVERIFY2(refused == 3 && !reason.isEmpty(), qPrintable(QString::number(refused) + reason));
 }
 
 /// Once, Qt called abort().

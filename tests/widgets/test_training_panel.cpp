@@ -2,13 +2,16 @@
 #include "widgets/dialog_answer.h"
 #include "widgets/file_answer.h"
 #include "widgets/panels/loss_plot.h"
+#include "widgets/status_line.h"
 #include "widgets/text.h"
 #include "widgets/training_hand.h"
 
 #include <QComboBox>
+#include <QLabel>
 #include <QListWidget>
 #include <QPlainTextEdit>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace twb;
@@ -91,6 +94,26 @@ private Q_SLOTS:
             QVERIFY(QFile::exists(folder.filePath(QStringLiteral("w.safetensors"))));
         }
         QVERIFY(window->close()); // there is nothing to lose
+    }
+
+    /// The status line said "Not run yet".
+    void theStatusLineTellsOfATraining() {
+        const auto window = windowWith(kLearns);
+        find<QSpinBox>(*window, "epochs")->setValue(5000);
+        const auto saying = [&](const QString& part) {
+            const auto labels = window->findChild<StatusLine*>()->findChildren<QLabel*>();
+            return std::ranges::any_of(labels,
+                                       [&](const QLabel* label) { return label->text().contains(part); });
+        };
+        click(*window, "train");
+        QVERIFY(saying(QStringLiteral("Training run 1 is running")));
+        QTRY_VERIFY(window->training().place().steps > 0);
+        click(*window, "train");
+        QTRY_VERIFY(saying(QStringLiteral("Training run 1 is paused")));
+        click(*window, "stopTraining");
+        QTRY_VERIFY(window->training().hasParameters());
+        QVERIFY(saying(QStringLiteral("Training ended: run 1 · adamw lr 0.002")));
+        QVERIFY(!saying(QStringLiteral("Not run yet")));
     }
 
     /// Only the Training panel showed it.
