@@ -4203,11 +4203,11 @@ Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Be
     </message>
     <message>
         <source>Training run %1 is running</source>
-        <translation>Trainingslauf %1 läuft</translation>
+        <translation>Training %1 läuft</translation>
     </message>
     <message>
         <source>Training run %1 is paused</source>
-        <translation>Trainingslauf %1 ist angehalten</translation>
+        <translation>Training %1 ist angehalten</translation>
     </message>
     <message>
         <source>Training ended: %1</source>
