@@ -57,6 +57,9 @@ private Q_SLOTS:
         const QStringList times = columnOf(table, QStringLiteral("time"));
         QVERIFY(!times.join(QString()).isEmpty());
         QCOMPARE(columnOf(table, QStringLiteral("node")), unsorted);
+        for (int column = 0; column < table.model()->columnCount(); ++column) // headings stand above figures
+            QCOMPARE(table.model()->headerData(column, Qt::Horizontal, Qt::TextAlignmentRole),
+                     table.model()->index(0, column).data(Qt::TextAlignmentRole));
         const auto& graph = window->document().graph();
         for (int row = 0; row < table.model()->rowCount(); ++row) {
             const Node* node = graph.findByName(unsorted[row].toStdString());

@@ -65,14 +65,14 @@ struct Columns {
 
 const Columns& nodeColumns() {
     static const Columns columns{
-        {128, 96, 68, 92, 64, 120, 120, 120},
+        {128, 96, 68, 84, 64, 108, 120, 120},
         {int(NodeColumn::inputs), int(NodeColumn::share), int(NodeColumn::output)},
         {int(NodeColumn::name), int(NodeColumn::op), int(NodeColumn::output), int(NodeColumn::inputs)}};
     return columns;
 }
 
 const Columns& edgeColumns() {
-    static const Columns columns{{112, 112, 64, 104, 104, 92, 76},
+    static const Columns columns{{112, 112, 64, 104, 100, 84, 76},
                                  {int(EdgeColumn::input), int(EdgeColumn::tensor)},
                                  {int(EdgeColumn::from), int(EdgeColumn::to), int(EdgeColumn::tensor)}};
     return columns;

@@ -44,18 +44,18 @@ public:
     }
     QVariant data(const QModelIndex& index, int role) const override {
         const Row& row = m_rows[std::size_t(index.row())];
-        if (role == Qt::DisplayRole) return text(row, index.column());
+        if (role == Qt::DisplayRole || role == Qt::ToolTipRole)
+            return text(row, index.column()); // may be elided
         if (role == kSortRole) {
             const std::optional<double> value = number(row, index.column());
             return value ? QVariant(*value) : QVariant(text(row, index.column()).toCaseFolded());
         }
-        if (role == Qt::TextAlignmentRole && number(row, index.column()))
-            return int(Qt::AlignRight | Qt::AlignVCenter);
+        if (role == Qt::TextAlignmentRole) return alignment(index.column());
         return {};
     }
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override {
         if (orientation != Qt::Horizontal) return {};
-        if (role == Qt::TextAlignmentRole) return int(Qt::AlignLeft | Qt::AlignVCenter);
+        if (role == Qt::TextAlignmentRole) return alignment(section);
         return role == Qt::DisplayRole ? QVariant(m_columns[section]) : QVariant();
     }
 
@@ -70,6 +70,12 @@ protected:
     const Document& m_document;
 
 private:
+    /// Figures and their heading are on the right.
+    int alignment(int column) const {
+        const bool isFigure = !m_rows.empty() && number(m_rows.front(), column);
+        return int(Qt::AlignVCenter | (isFigure ? Qt::AlignRight : Qt::AlignLeft));
+    }
+
     QStringList m_columns;
     std::vector<Row> m_rows;
 };
