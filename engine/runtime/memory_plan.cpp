@@ -1,5 +1,7 @@
 #include "runtime/memory_plan.h"
 
+#include "runtime/layout_plan.h"
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -43,6 +45,11 @@ bool mayShare(const Plan& plan, const Life& life, std::uint32_t v) {
            !plan.steps[life.producer].setup && !plan.steps[life.producer].dynamic;
 }
 
+/// The inputs whose memory the step's first result may take.
+std::vector<int> reusedInputs(const Plan& plan, const Step& step) {
+    return keepsOrder(plan, step) ? std::vector{0} : step.op->inPlace;
+}
+
 /// Whether both have equally many elements of one dtype, in the same order in memory.
 bool sameElements(const PlanValue& a, const PlanValue& b) {
     if (a.channelsLast != b.channelsLast) return false;
@@ -84,14 +91,14 @@ void planMemory(Plan& plan, bool share) {
             }
             const auto bytes = static_cast<std::size_t>(value.type.byteCount());
             if (step.op && v == step.outputs.front()) {
-                for (const int port : step.op->inPlace) {
+                for (const int port : reusedInputs(plan, step)) {
                     const auto p = static_cast<std::size_t>(port);
                     if (p >= step.inputs.size() || step.inputs[p] == kNone) continue;
                     const std::uint32_t in = step.inputs[p];
                     const PlanValue& input = plan.values[in];
                     if (!mayShare(plan, lives[in], in) || lives[in].readers != 1 ||
                         input.device != value.device || input.memory != value.memory ||
-                        !sameElements(input, value))
+                        !(sameElements(input, value) || keepsOrder(plan, step)))
                         continue;
                     value.slot = input.slot;
                     step.inPlaceOf = in;

@@ -64,6 +64,10 @@ private Q_SLOTS:
     void operandsMayBroadcast();
     void othersKeepTheirMeaning_data();
     void othersKeepTheirMeaning();
+    void transposesOfChannelsMoveNothing();
+    void transposesOfSequencesMoveNothing();
+    void otherTransposesReadRowMajor();
+    void transposesOfSharedTensorsCopy();
     void layoutsDoNotTakeEachOthersPlace();
     void simulatedDevicesToo();
     void weightsAreThoseOfTheRun();
@@ -208,6 +212,72 @@ void TestLayoutPlan::othersKeepTheirMeaning() {
     const auto plan = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{end, 0}}});
     QVERIFY(liesChannelsLast(*plan, b));
     QVERIFY(liesChannelsLast(*plan, node) || op == "GlobalAveragePool");
+    QCOMPARE(differenceOfLayouts(g, end, simulatedMap()), QString());
+}
+
+/// The channels become the last axis, for a normalization, and axis 1 again, for a convolution.
+void TestLayoutPlan::transposesOfChannelsMoveNothing() {
+    GraphMaker g;
+    const NodeId a = conv(g, "a", randomNode(g, "x", {2, 3, 5, 4}, 1), 3, 8);
+    const NodeId b = conv(g, "bb", a, 8, 8, 3, 8);
+    const NodeId last = g.node("Transpose", "last", "cpu", {{"perm", Ints{0, 2, 3, 1}}}, {b});
+    const NodeId shares = g.node("Softmax", "shares", "cpu", {{"axis", std::int64_t{-1}}}, {last});
+    const NodeId back = g.node("Transpose", "back", "cpu", {{"perm", Ints{0, -1, 1, 2}}}, {shares});
+    const NodeId scaled = g.node("Mul", "scaled", "cpu", {}, {randomNode(g, "scale", {8, 1, 1}, 2), back});
+    const NodeId sum = g.node("Add", "sum", "cpu", {}, {scaled, a});
+    const NodeId end = asItIs(g, conv(g, "ccc", sum, 8, 8));
+    const auto plan = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{end, 0}}});
+    for (NodeId node : {a, b, back, scaled, sum}) QVERIFY(liesChannelsLast(*plan, node));
+    for (NodeId node : {last, shares}) QVERIFY(!liesChannelsLast(*plan, node));
+    QCOMPARE(stepNamed(*plan, "last").inPlaceOf, plan->valueOf({b, 0}));
+    QCOMPARE(stepNamed(*plan, "back").inPlaceOf, plan->valueOf({shares, 0}));
+    QCOMPARE(differenceOfLayouts(g, end, simulatedMap()), QString());
+}
+
+/// With three axes, one permutation does both.
+void TestLayoutPlan::transposesOfSequencesMoveNothing() {
+    GraphMaker g;
+    const NodeId x = g.node("Softmax", "x", "cpu", {}, {randomNode(g, "made", {2, 9, 6}, 1)});
+    const NodeId swapped = g.node("Transpose", "swapped", "cpu", {{"perm", Ints{0, 2, 1}}}, {x});
+    const NodeId w = randomNode(g, "w", {8, 6, 3}, 2);
+    const NodeId y = g.node("Conv", "y", "cpu", {{"pads", Ints{1, 1}}}, {swapped, w});
+    const NodeId back = g.node("Transpose", "back", "cpu", {{"perm", Ints{0, 2, 1}}}, {y});
+    const NodeId end = g.node("Softmax", "end", "cpu", {}, {back});
+    const auto plan = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{end, 0}}});
+    for (NodeId node : {swapped, y}) QVERIFY(liesChannelsLast(*plan, node));
+    QVERIFY(!liesChannelsLast(*plan, back));
+    QCOMPARE(stepNamed(*plan, "swapped").inPlaceOf, plan->valueOf({x, 0}));
+    QCOMPARE(stepNamed(*plan, "back").inPlaceOf, plan->valueOf({y, 0}));
+    QCOMPARE(differenceOfLayouts(g, end, simulatedMap()), QString());
+}
+
+void TestLayoutPlan::otherTransposesReadRowMajor() {
+    for (const Ints& perm : {Ints{0, 3, 2, 1}, Ints{1, 0, 2, 3}, Ints{0, 1, 3, 2}, Ints{3, 2, 1, 0}}) {
+        GraphMaker g;
+        const NodeId a = conv(g, "a", randomNode(g, "x", {2, 3, 5, 8}, 1), 3, 8);
+        const NodeId moved = g.node("Transpose", "moved", "cpu", {{"perm", perm}}, {a});
+        const NodeId end = asItIs(g, moved);
+        const auto plan = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{end, 0}}});
+        QVERIFY(!liesChannelsLast(*plan, a));
+        QVERIFY(!liesChannelsLast(*plan, moved));
+        QCOMPARE(stepNamed(*plan, "moved").inPlaceOf, kNone);
+        QCOMPARE(differenceOfLayouts(g, end, simulatedMap()), QString());
+    }
+}
+
+/// A later consumer of the convolution's result needs it after the consumer of the transposed one has
+/// written.
+void TestLayoutPlan::transposesOfSharedTensorsCopy() {
+    GraphMaker g;
+    const NodeId a = conv(g, "a", randomNode(g, "x", {2, 3, 5, 4}, 1), 3, 8);
+    const NodeId last = g.node("Transpose", "last", "cpu", {{"perm", Ints{0, 2, 3, 1}}}, {a});
+    const NodeId negative = g.node("Neg", "negative", "cpu", {}, {last});
+    const NodeId back = g.node("Transpose", "back", "cpu", {{"perm", Ints{0, 3, 1, 2}}}, {negative});
+    const NodeId end = asItIs(g, g.node("Mul", "product", "cpu", {}, {back, a}));
+    const auto plan = planOf(g.graph(), simulatedMap(), {.keep = {PortRef{end, 0}}});
+    QVERIFY(liesChannelsLast(*plan, a));
+    QCOMPARE(stepNamed(*plan, "last").inPlaceOf, kNone);
+    QCOMPARE(stepNamed(*plan, "back").inPlaceOf, plan->valueOf({negative, 0}));
     QCOMPARE(differenceOfLayouts(g, end, simulatedMap()), QString());
 }
 
