@@ -7,6 +7,7 @@
 #include "graph/constant_node.h"
 #include "graph/difference.h"
 #include "graph/folding.h"
+#include "graph/known_branches.h"
 #include "graph/rewrite.h"
 #include "ops/opaque.h"
 
@@ -98,6 +99,7 @@ bool isAsKnown(const TensorType& now, const TensorType& before) {
 }
 
 struct Counts {
+    int branches = 0;   ///< Ifs with a known condition
     int folded = 0;     ///< nodes whose results became constants
     int unread = 0;     ///< nodes without a consumer
     int attributes = 0; ///< host values that became attributes
@@ -130,6 +132,7 @@ private:
     class Sweep;
     using Replacement = ReplacedByOp (*)(const Graph&, const KnownTensors&, Rewrite&);
 
+    void takeBranches();
     void sweep();
     void replace(Replacement replacement);
     void copySharedConstants();
@@ -381,6 +384,18 @@ private:
     double m_growth = 0; ///< bytes by which computed tensors may still exceed the stored ones
 };
 
+/// One call for each level of nested Ifs.
+void Simplification::takeBranches() {
+    const auto mayGo = [&](const Node& node) {
+        return !node.disabled && node.breakpoints.empty() && !m_results.contains(node.id);
+    };
+    for (int taken = 1; taken > 0; m_counts.branches += taken) {
+        throwIfCancelled(m_options.isCancelled);
+        const Graph before = m_graph;
+        taken = takeKnownBranches(m_graph, KnownTensors(before, m_options.files, m_options.free), mayGo);
+    }
+}
+
 void Simplification::sweep() { m_graph = Sweep(*this).run(); }
 
 void Simplification::replace(Replacement replacement) {
@@ -434,6 +449,7 @@ void Simplification::copySharedConstants() {
 }
 
 Graph Simplification::run() {
+    takeBranches();
     sweep();
     sweep(); // neighbours of a node that went
     replace(replaceComposedOps);
@@ -454,6 +470,9 @@ std::vector<std::string> remarksOn(const Graph& before, const Graph& after, cons
         fmt::format("Simplified from {} to {} nodes", before.nodes().size(), after.nodes().size())};
     for (const auto& [op, count] : replaced)
         out.push_back(fmt::format("Replaced {} by {} {}", counted(count.nodes, "node"), count.times, op));
+    if (counts.branches > 0)
+        out.push_back(fmt::format("Replaced {} with a known condition by the nodes of the branch that runs",
+                                  counted(counts.branches, "If")));
     if (counts.folded > 0)
         out.push_back(fmt::format("Computed the constant results of {}", counted(counts.folded, "node")));
     if (counts.attributes > 0)

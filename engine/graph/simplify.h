@@ -29,6 +29,7 @@ struct Simplified {
 /// - Ops whose result is the same in every run become a Constant, or a source from `hold`. A result with more
 ///   than 64 KiB must be no larger than the tensors that it is computed from, but the results together may
 ///   add 5 % to the tensors of all Files.
+/// - An If with the same condition in every run is replaced by the nodes of the branch that it takes.
 /// - Sizes and axes that the host reads become attributes.
 /// - A LayerNormalization's Scale of ones and its B of zeros are disconnected.
 /// - Ops that return their input unchanged (Identity, a Reshape to the same shape) are removed. Neighbouring
@@ -41,9 +42,9 @@ struct Simplified {
 /// - Slices that cut a tensor into parts become one Split.
 /// - Each consumer of a shared Constant of at most 64 elements gets its own copy.
 ///
-/// Left alone are Inputs, disabled nodes, nodes with breakpoints, placeholders, and the bodies of control
-/// ops. A graph with a training module or a cycle is left alone as a whole. New nodes take the lane, module
-/// and position of the last node that they replace; nothing else moves. Throws Error(cancelled).
+/// Left alone are Inputs, disabled nodes, nodes with breakpoints, placeholders, and the bodies of other
+/// control ops. A graph with a training module or a cycle is left alone as a whole. New nodes take the lane,
+/// module and position of the last node that they replace; nothing else moves. Throws Error(cancelled).
 Simplified simplify(const Graph& graph, const SimplifyOptions& options);
 
 } // namespace twb

@@ -42,6 +42,12 @@ void checkResults(const InferContext& ctx, int first, std::int64_t wanted) {
 void inferIf(InferContext& ctx) {
     const std::int64_t outputs = ctx.attributes().integer("num_outputs");
     checkResults(ctx, 1, 2 * outputs);
+    const Tensor* condition = ctx.value(0);
+    if (condition && condition->elementCount() == 1) { // the other branch does not run
+        const std::int64_t first = condition->at(0) != 0 ? 1 : 1 + outputs;
+        for (int i = 0; i < outputs; ++i) ctx.output(i, *ctx.input(static_cast<int>(first) + i));
+        return;
+    }
     for (int i = 0; i < outputs; ++i) {
         const int otherPort = 1 + static_cast<int>(outputs) + i;
         const TensorType& then = *ctx.input(1 + i);

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "graph/rank_lanes.h"
+#include "graph/unknown_element.h"
 #include "ops/input_errors.h"
 #include "ops/opaque.h"
 #include "ops/plugins/plugins.h"
@@ -242,6 +243,7 @@ const Tensor* NodeRules::hostValue(PortRef from, int depth) {
     facts.asked = true;
     const std::optional<TensorType>& type = facts.outputs[0];
     if (!type || !type->isKnown() || type->shape.elementCount() > kMaxHostValue) return nullptr;
+    if (const Tensor* sizes = gatheredSizes(facts, depth)) return sizes;
     std::vector<TensorView> inputs;
     for (const auto& source : facts.inputs) {
         TensorView& view = inputs.emplace_back();
@@ -259,6 +261,37 @@ const Tensor* NodeRules::hostValue(PortRef from, int depth) {
         const std::array<TensorView, 1> outputs{value.view()};
         op->kernel({inputs, outputs, facts.attributes, m_files});
         facts.value = std::move(value);
+        return &facts.value;
+    } catch (const Error&) {
+        return nullptr; // the run will report the error
+    }
+}
+
+/// The result of a Gather from the Shape of a tensor with unknown sizes, if it takes only known ones.
+const Tensor* NodeRules::gatheredSizes(NodeFacts& facts, int depth) {
+    if (facts.op->name != "Gather" || !facts.inputs[0] || !facts.inputs[1]) return nullptr;
+    const NodeFacts* list = m_out.find(facts.inputs[0]->node);
+    if (!list || !list->op || list->op->name != "Shape" || list->disabled || !list->inputs[0] ||
+        !list->outputs[0] || !list->outputs[0]->isKnown())
+        return nullptr;
+    const auto& of = m_out.typeOf(*list->inputs[0]);
+    const Tensor* indices = of && !of->isKnown() ? hostValue(*facts.inputs[1], depth + 1) : nullptr;
+    if (!indices) return nullptr;
+    Shape marked = of->shape;
+    for (int axis = 0; axis < marked.rank(); ++axis)
+        if (marked[axis] == kUnknownDim) marked[axis] = kUnknownElement;
+    try {
+        const Tensor sizes = Tensor::onHost(*list->outputs[0]);
+        Tensor taken = Tensor::onHost(*facts.outputs[0]);
+        const std::array<TensorView, 1> whole{TensorView{nullptr, of->dtype, marked, {}}};
+        const std::array<TensorView, 1> all{sizes.view()};
+        list->op->kernel({whole, all, list->attributes, m_files});
+        const std::array<TensorView, 2> inputs{sizes.view(), indices->view()};
+        const std::array<TensorView, 1> outputs{taken.view()};
+        facts.op->kernel({inputs, outputs, facts.attributes, m_files});
+        const std::span<const std::int64_t> elements = taken.values<std::int64_t>();
+        if (std::any_of(elements.begin(), elements.end(), isUnknownElement)) return nullptr;
+        facts.value = std::move(taken);
         return &facts.value;
     } catch (const Error&) {
         return nullptr; // the run will report the error

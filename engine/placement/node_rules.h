@@ -41,6 +41,7 @@ private:
     bool checkSupport(const NodeFacts& facts, const Node& node);
     bool checkConversion(const NodeFacts& facts, const Node& node);
     const Tensor* hostValue(PortRef from, int depth = 0);
+    const Tensor* gatheredSizes(NodeFacts& facts, int depth);
     void add(Diagnostic d) { m_out.diagnostics.push_back(std::move(d)); }
     Diagnostic describe(const InferError& e, const NodeFacts& facts, const Node& node) const;
     Fix castFix(const Edge& edge, DType dtype) const;

@@ -29,6 +29,7 @@ private Q_SLOTS:
     void refusesBrokenModels();
     void bodiesMayBeNestedDeeply();
     void initialValuesStayOutsideTheirBody();
+    void listsThatABodyAppendsToMayGrow();
     void survivesEveryTruncation();
 
 private:
@@ -118,6 +119,47 @@ void TestOnnxImport::initialValuesStayOutsideTheirBody() {
     if (analysis.hasErrors()) QFAIL(analysis.diagnostics.front().message.c_str());
     const Node* initial = model.graph.findByName("start");
     QVERIFY(initial && initial->folded && initial->frame == model.graph.findByName("loop")->frame);
+}
+
+/// PyTorch's exporter declares the sizes of the empty list for the body, too.
+void TestOnnxImport::listsThatABodyAppendsToMayGrow() {
+    using Ints = std::vector<std::int64_t>;
+    GraphMaker g;
+    const NodeId start = g.node("Zeros", "start", "cpu", {{"shape", Ints{0, 2}}});
+    const NodeId x = g.node("Carried", "x", "cpu", {{"index", std::int64_t{0}}, {"varies", true}}, {start});
+    const NodeId row = g.node("Ones", "row", "cpu", {{"shape", Ints{1, 2}}});
+    const NodeId longer = g.node("Concat", "longer", "cpu", {{"axis", std::int64_t{0}}}, {x, row});
+    const NodeId loop = g.node("Loop", "loop", "cpu", {{"M", std::int64_t{3}}, {"carried", std::int64_t{1}}});
+    g.connect(longer, loop, 3);
+    g.body(loop, "body", {x, longer});
+    g.node("Probe", "out", "cpu", {}, {loop});
+    onnx::ModelProto model;
+    QVERIFY(model.ParseFromString(toOnnx(g.graph(), nullptr)));
+    const auto body = [&]() -> onnx::GraphProto& {
+        for (auto& node : *model.mutable_graph()->mutable_node())
+            if (node.op_type() == "Loop") return *node.mutable_attribute(0)->mutable_g();
+        qFatal("no Loop");
+    };
+    const auto declare = [](onnx::ValueInfoProto& value, const Ints& sizes) {
+        auto& shape = *value.mutable_type()->mutable_tensor_type()->mutable_shape();
+        shape.clear_dim();
+        for (const std::int64_t size : sizes) shape.add_dim()->set_dim_value(size);
+    };
+    const auto varies = [&] {
+        const ImportedModel imported = importOnnx(write(model));
+        const auto files = makeMemoryFiles(imported.tensors);
+        const Analysis analysis = analyze(imported.graph, DeviceMap(), Policy::strict, files.get());
+        return std::pair(imported.graph.findByName(body().input(2).name())->attributes.has("varies"),
+                         analysis.hasErrors());
+    };
+    declare(*body().mutable_input(2), {0, 2});
+    body().mutable_output(1)->mutable_type()->mutable_tensor_type()->clear_shape();
+    QCOMPARE(varies(), std::pair(true, false));
+    declare(*body().mutable_input(2), {1, 2});
+    declare(*body().mutable_output(1), {2, 2});
+    QCOMPARE(varies().first, true);
+    declare(*body().mutable_output(1), {1, 2});
+    QCOMPARE(varies().first, false);
 }
 
 void TestOnnxImport::unknownOpsArePlaceholders() {

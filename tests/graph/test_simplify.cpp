@@ -302,6 +302,43 @@ private Q_SLOTS:
         QVERIFY(simplify(m.graph(), {}).delta.empty());
     }
 
+    void knownBranchesAreTaken() {
+        Model m; // if true: (if false: … else: −x in a module) else: x
+        const NodeId inner = m.op("Neg", {m.x});
+        const NodeId twice = m.op("Mul", {m.x, m.x});
+        const NodeId nested = m.op("If", {m.boolean(false), twice, inner});
+        const NodeId other = m.op("Relu", {m.x});
+        const NodeId outer = m.op("If", {m.boolean(true), nested, other});
+        m.maker.body(outer, "then_branch", {nested});
+        m.maker.body(outer, "else_branch", {other});
+        const FrameId in = m.maker.body(nested, "then_branch", {twice});
+        m.maker.body(nested, "else_branch", {inner});
+        m.probe(m.op("Relu", {outer}));
+        Graph graph = m.graph();
+        DeltaBuilder builder(graph, "nest");
+        for (Frame frame : graph.frames())
+            if (frame.owner == nested) {
+                frame.parent = graph.find(nested)->frame;
+                builder.change(frame);
+            }
+        Frame module;
+        module.title = "module";
+        module.parent = graph.find(inner)->frame;
+        Node moved = *graph.find(inner);
+        moved.frame = builder.addFrame(module);
+        builder.change(moved);
+        graph.apply(builder.take());
+        const Graph after = simplified(graph);
+        QCOMPARE(difference(graph, after), QString());
+        QCOMPARE(after.nodes().size(), std::size_t{4}); // x, Neg, Relu and the Probe
+        QCOMPARE(after.frames().size(), std::size_t{1});
+        QVERIFY(after.find(inner)->frame == moved.frame && after.find(moved.frame)->parent == FrameId::none);
+        QVERIFY(!after.find(in) && !after.find(twice) && !after.find(other));
+        QVERIFY(std::ranges::any_of(simplify(graph, {}).remarks, [](const std::string& remark) {
+            return remark == "Replaced 2 Ifs with a known condition by the nodes of the branch that runs";
+        }));
+    }
+
     void bodiesAndTrainingsAreLeftAlone() {
         GraphMaker g;
         const NodeId condition = g.node("Input", "condition", "cpu", {{"shape", Ints{}}, {"dtype", "bool"}});

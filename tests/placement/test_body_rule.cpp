@@ -202,8 +202,8 @@ private Q_SLOTS:
 
     void branchesMustAgree() {
         GraphMaker g;
-        const NodeId cond = g.node("Full", "cond", "cpu",
-                                   {{"value", 1.0}, {"shape", Ints{}}, {"dtype", std::string("bool")}});
+        const NodeId cond =
+            g.node("Input", "cond", "cpu", {{"shape", Ints{}}, {"dtype", std::string("bool")}});
         const NodeId a = g.node("Zeros", "a", "cpu", {{"shape", Ints{2}}});
         const NodeId b = g.node("Zeros", "b", "cpu", {{"shape", Ints{3}}});
         const NodeId choice = g.node("If", "choice", "cpu", {}, {cond, a, b});
@@ -217,6 +217,34 @@ private Q_SLOTS:
         g.node("If", "few", "cpu", {}, {cond, a});
         QVERIFY(
             theError(g.graph()).contains(QStringLiteral("needs 2 results of its body, but 1 are connected")));
+    }
+
+    /// PyTorch exports squeeze(0) as an If on the axis' size, whose branches return different ranks.
+    void onlyTheBranchThatRunsCounts() {
+        GraphMaker g;
+        const NodeId x = g.node("Input", "x", "cpu", {{"shape", Ints{3, 2}}});
+        const NodeId places = g.node("NonZero", "places", "cpu", {}, {x}); // 2×?
+        const auto number = [&](const std::string& name, std::int64_t value) {
+            return g.node("Constant", name, "cpu",
+                          {{"value", value}, {"shape", Ints{}}, {"dtype", std::string("i64")}});
+        };
+        const NodeId two = number("two", 2);
+        const auto choose = [&](std::int64_t axis) {
+            const std::string name = std::to_string(axis);
+            const NodeId shape = g.node("Shape", "shape" + name, "cpu", {}, {places});
+            const NodeId size =
+                g.node("Gather", "size" + name, "cpu", {}, {shape, number("axis" + name, axis)});
+            const NodeId is = g.node("Equal", "is" + name, "cpu", {}, {size, two});
+            const NodeId yes = g.node("Cast", "yes" + name, "cpu", {{"to", std::string("f32")}}, {places});
+            const NodeId no = g.node("ReduceSum", "no" + name, "cpu", {{"keepdims", false}}, {yes});
+            return g.node("If", "if" + name, "cpu", {}, {is, yes, no});
+        };
+        const NodeId known = choose(0);
+        const Analysis analysis = analysisOf(g.graph());
+        if (analysis.hasErrors()) QFAIL(analysis.diagnostics.front().message.c_str());
+        QCOMPARE(analysis.typeOf({known, 0})->toString(), std::string("f32 2×?"));
+        choose(1); // the number of places is not known before the run
+        QVERIFY(theError(g.graph()).startsWith(QStringLiteral("shape-mismatch: the then branch returns 2")));
     }
 
     void aScanStacksOneResultPerSlice() {

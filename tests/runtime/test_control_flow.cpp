@@ -50,6 +50,7 @@ class TestControlFlow : public QObject {
 private Q_SLOTS:
     void anIfRunsOneBranch_data() { devices(); }
     void anIfRunsOneBranch();
+    void theBranchThatDoesNotRunMayHaveAnotherRank();
     void aLoopCarriesValues_data() { devices(); }
     void aLoopCarriesValues();
     void noIterationsGiveTheInitialValue();
@@ -234,6 +235,25 @@ void TestControlFlow::resultsAreStacked() {
     const RunResult result = run(g, map, 2);
     QCOMPARE(floats(result, loop, map), (std::vector<float>{0, 1, 1, 2, 2, 3}));
     QCOMPARE(floats(result, row, map), (std::vector<float>{2, 3})); // the last part
+}
+
+void TestControlFlow::theBranchThatDoesNotRunMayHaveAnotherRank() {
+    for (const double condition : {1.0, 0.0}) {
+        GraphMaker g;
+        Attributes truth = full(condition);
+        truth.set("dtype", std::string("bool"));
+        const NodeId x = g.node("Full", "x", "cpu", full(3, {2}));
+        const NodeId yes = g.node("Neg", "yes", "cpu", {}, {x});
+        const NodeId no = g.node("ReduceSum", "no", "cpu", {{"keepdims", false}}, {x});
+        const NodeId choice =
+            g.node("If", "choice", "cpu", {}, {g.node("Full", "truth", "cpu", truth), yes, no});
+        g.body(choice, "then_branch", {yes});
+        g.body(choice, "else_branch", {no});
+        const NodeId after = g.node("Neg", "after", "cpu", {}, {choice});
+        const DeviceMap map = simulatedMap();
+        QCOMPARE(floats(run(g, map, 2), after, map),
+                 condition != 0 ? std::vector<float>({3, 3}) : std::vector<float>{-6});
+    }
 }
 
 void TestControlFlow::sizesMayVary() {

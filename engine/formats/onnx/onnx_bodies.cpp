@@ -25,12 +25,27 @@ bool reads(const onnx::GraphProto& graph, const std::string& name) {
                        [&](const auto& output) { return output.name() == name; });
 }
 
+/// PyTorch's exporter declares the sizes of the initial value: one without elements is a list that grows.
 bool hasFixedSizes(const onnx::ValueInfoProto& value) {
     const auto& tensor = value.type().tensor_type();
     return value.type().has_tensor_type() && tensor.has_shape() &&
            std::all_of(tensor.shape().dim().begin(), tensor.shape().dim().end(), [](const auto& dim) {
-               return dim.value_case() == onnx::TensorShapeProto_Dimension::kDimValue;
+               return dim.value_case() == onnx::TensorShapeProto_Dimension::kDimValue && dim.dim_value() != 0;
            });
+}
+
+/// Whether a value that a body receives and returns has the same sizes in all of its runs, as far as the
+/// model tells.
+bool keepsSizes(const onnx::ValueInfoProto& received, const onnx::ValueInfoProto& returned) {
+    if (!hasFixedSizes(received)) return false;
+    if (!returned.type().has_tensor_type() || !returned.type().tensor_type().has_shape()) return true;
+    const auto& before = received.type().tensor_type().shape().dim();
+    const auto& after = returned.type().tensor_type().shape().dim();
+    return std::equal(before.begin(), before.end(), after.begin(), after.end(),
+                      [](const auto& a, const auto& b) {
+                          return b.value_case() == onnx::TensorShapeProto_Dimension::kDimValue &&
+                                 a.dim_value() == b.dim_value();
+                      });
 }
 
 } // namespace
@@ -141,7 +156,7 @@ void Import::addStates(const NodeProto& proto, const onnx::GraphProto& body) {
         if (i < carried) {
             Node& node = state("Carried", value);
             node.attributes.set("index", std::int64_t{i});
-            if (!hasFixedSizes(value)) node.attributes.set("varies", true);
+            if (!keepsSizes(value, body.output((isLoop ? 1 : 0) + i))) node.attributes.set("varies", true);
             m_delta.edgesAdded.push_back({from, {node.id, 0}});
             continue;
         }
