@@ -12,6 +12,8 @@ namespace {
 using Path = std::vector<std::string>;
 
 constexpr std::size_t kDeepestFrames = 64; ///< the limit of project files
+/// Of a module's cards. Others, such as arithmetic on sizes, may be on their own.
+constexpr double kLeastConnected = 0.6;
 
 std::vector<std::string_view> split(std::string_view text, char at) {
     std::vector<std::string_view> parts;
@@ -78,30 +80,47 @@ std::unordered_map<NodeId, Path> modulesOf(const Graph& graph) {
     return modules;
 }
 
-/// Calls joined(module) for each edge within a module that connects two parts that were not connected before.
-template <class Joined>
-void countJoints(const Graph& graph, const std::unordered_map<NodeId, Path>& modules, const Joined& joined) {
-    std::map<Path, std::unordered_map<NodeId, NodeId>> trees; // union-find, one per module
-    const auto root = [](std::unordered_map<NodeId, NodeId>& tree, NodeId id) {
-        for (auto up = tree.find(id); up != tree.end(); up = tree.find(id)) {
+/// Sets of connected nodes, by union-find.
+class Parts {
+public:
+    /// The size of the part that contains both nodes from now on.
+    int join(NodeId a, NodeId b) {
+        a = root(a);
+        b = root(b);
+        if (a == b) return sizeOf(a);
+        const int size = sizeOf(a) + sizeOf(b);
+        m_up[a] = b;
+        return m_sizes[b] = size;
+    }
+
+private:
+    NodeId root(NodeId id) {
+        for (auto up = m_up.find(id); up != m_up.end(); up = m_up.find(id)) {
             // Path halving.
-            if (const auto next = tree.find(up->second); next != tree.end()) up->second = next->second;
+            if (const auto next = m_up.find(up->second); next != m_up.end()) up->second = next->second;
             id = up->second;
         }
         return id;
-    };
+    }
+    int sizeOf(NodeId root) const {
+        const auto at = m_sizes.find(root);
+        return at == m_sizes.end() ? 1 : at->second;
+    }
+
+    std::unordered_map<NodeId, NodeId> m_up;
+    std::unordered_map<NodeId, int> m_sizes; ///< of the roots of larger parts
+};
+
+/// Calls joined(module, cards) for each edge within a module: so many cards are connected with it.
+template <class Joined>
+void connectParts(const Graph& graph, const std::unordered_map<NodeId, Path>& modules, const Joined& joined) {
+    std::map<Path, Parts> parts;
     for (const Node& node : graph.nodes()) {
         if (foldedInto(graph, node)) continue;
         for (const Edge& edge : graph.outgoing(node.id)) {
             for (Path path = common(modules.at(node.id), modules.at(edge.to.node)); !path.empty();
-                 path.pop_back()) {
-                auto& tree = trees[path];
-                const NodeId a = root(tree, node.id);
-                const NodeId b = root(tree, edge.to.node);
-                if (a == b) continue;
-                tree[a] = b;
-                joined(path);
-            }
+                 path.pop_back())
+                joined(path, parts[path].join(node.id, edge.to.node));
         }
     }
 }
@@ -144,14 +163,17 @@ Delta frameModules(const Graph& graph) {
     /// A module with the modules inside it.
     struct Members {
         int cards = 0;
-        int joints = 0; ///< edges of a spanning tree over the cards, from edges within the module
+        int connected = 1; ///< cards of the largest part that edges within the module connect
     };
     std::map<Path, Members> members; // parents come first
     for (const Node& node : graph.nodes()) {
         if (foldedInto(graph, node)) continue;
         for (Path path = modules.at(node.id); !path.empty(); path.pop_back()) ++members[path].cards;
     }
-    countJoints(graph, modules, [&](const Path& path) { ++members[path].joints; });
+    connectParts(graph, modules, [&](const Path& path, int cards) {
+        int& most = members[path].connected;
+        most = std::max(most, cards);
+    });
     Delta delta;
     delta.title = "Frame modules";
     std::map<Path, FrameId> frames;
@@ -163,7 +185,7 @@ Delta frameModules(const Graph& graph) {
     for (const auto& [path, in] : members) {
         if (in.cards < 2 || path.size() > kDeepestFrames) continue;
         // A module that is called in several places has no single place on the canvas.
-        if (in.joints < in.cards - 1) continue;
+        if (in.connected < kLeastConnected * in.cards) continue;
         const Path parent(path.begin(), path.end() - 1);
         const auto around = members.find(parent);
         if (around != members.end() && around->second.cards == in.cards && frames.contains(parent)) continue;

@@ -83,6 +83,38 @@ private Q_SLOTS:
         QCOMPARE(shortNameOf(graph, *graph.find(x)), "x");
         QCOMPARE(shortNameOf(graph, *graph.find(out)), "y");
     }
+
+    /// A module whose size is computed apart from its tensors has a frame; one that is called twice has none.
+    void modulesMayHaveSmallPartsOfTheirOwn() {
+        Graph graph;
+        DeltaBuilder builder(graph, "make");
+        const LaneId lane = builder.addLane({LaneId::none, Device::cpu(), "", 0, 0});
+        const NodeId x = add(builder, lane, "Input", "x");
+        NodeId last = x;
+        const auto next = [&](const char* op, const char* name) {
+            const NodeId id = add(builder, lane, op, name);
+            builder.connect({{last, 0}, {id, 0}});
+            return last = id;
+        };
+        const NodeId first = next("Relu", "/block/Relu");
+        next("Neg", "/block/Neg");
+        next("Exp", "/block/Exp");
+        const NodeId called = next("Relu", "/act/Relu");
+        next("Neg", "/act/Neg");
+        const NodeId between = next("Exp", "/other/Exp");
+        const NodeId again = next("Relu", "/act/Relu_1");
+        next("Neg", "/act/Neg_1");
+        last = x;
+        const NodeId size = next("Shape", "/block/Shape");
+        const NodeId other = next("Cast", "/block/Cast");
+        graph.apply(builder.take());
+        graph.apply(frameModules(graph));
+        QCOMPARE(graph.frames().size(), std::size_t{1});
+        const Frame& block = *graph.frames().begin();
+        QCOMPARE(block.title, "block");
+        for (const NodeId id : {first, size, other}) QCOMPARE(graph.find(id)->frame, block.id);
+        for (const NodeId id : {called, between, again}) QCOMPARE(graph.find(id)->frame, FrameId::none);
+    }
 };
 
 TWB_TEST_MAIN(TestModuleNames)
