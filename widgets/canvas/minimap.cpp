@@ -43,7 +43,8 @@ bool Minimap::mayStandAt(const QRect& place) const {
     const QRectF all = navigator.inside() == FrameId::none ? navigator.content() : m_scene.shownExtent();
     if (!view.freeViewport().contains(all.adjusted(0, 1, 0, -1))) return true;
     // All of the graph is in view, so the map would only hide a part of it.
-    return !m_scene.nodes().any(under, [](std::uint32_t) { return true; }) && !m_scene.wires().isAnyIn(under);
+    return !covers(m_scene.frames().shapes()) &&
+           !m_scene.nodes().any(under, [](std::uint32_t) { return true; }) && !m_scene.wires().isAnyIn(under);
 }
 
 void Minimap::place() {
