@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -20,7 +21,10 @@
 #include <string_view>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -29,7 +33,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFailed = "failed"; ///< the file in the job's folder that holds the reason
+/// The file with the reason for which a job has failed, in the job's folder and in the one beside its logs.
+constexpr const char* kFailed = "failed";
+
+constexpr std::size_t kLongest = 4096; ///< sentence between a rank and its watch, in bytes
 
 template <std::size_t N> void put(std::array<char, N>& to, std::string_view text) {
     const std::size_t length = std::min(text.size(), N - 1);
@@ -45,6 +52,9 @@ void writeAll(int descriptor, std::string_view text) {
         text.remove_prefix(static_cast<std::size_t>(written));
     }
 }
+
+/// The file of a rank in the job's folder.
+fs::path nameIn(const fs::path& folder, int rank) { return folder / fmt::format("rank{}", rank); }
 
 std::string contentOf(const fs::path& path) {
     std::ifstream file(path);
@@ -79,21 +89,17 @@ void RankOptions::addTo(CLI::App& command) {
         ->type_name("DIR");
 }
 
-/// In memory that a rank and its own watch share.
+/// In memory that a rank and its watch share.
 struct Ranks::Shared {
-    std::atomic<bool> hasEnded{false}; ///< in order, or with an error that has been said
-    std::atomic<bool> hasMet{false};   ///< `folder` is valid, and has the files of all ranks of this machine
-    std::array<char, 512> folder{};    ///< of the job, on this machine
-    std::array<char, 512> reason{};    ///< if the job has ranks on other machines: beside the logs, the file
-                                       ///< with the reason for which the job has failed
-    bool hasFirst = false;             ///< rank 0 is on this machine; valid once `hasMet` is set
-};
-
-/// In a file of the job's folder: what a rank shares with the watches of all ranks of its machine.
-struct Ranks::Public {
-    std::atomic<bool> hasEnded{false};
-    pid_t process = 0;
-    RankPulse pulse;
+    std::atomic<bool> hasEnded{false};  ///< in order, or with an error that has been printed
+    std::atomic<bool> hasFolder{false}; ///< `folder` is valid
+    std::atomic<bool> hasMet{false};    ///< and so are the members below it
+    std::atomic<pid_t> process{0};      ///< of the rank
+    std::array<char, 512> folder{};     ///< of the job, on this machine
+    bool isSpread = false;              ///< the job has ranks on other machines
+    std::array<char, 512> reason{};     ///< if it has, and this machine sees rank 0's logs: the folder beside
+                                        ///< them with the reason for which the job has failed
+    bool hasFirst = false;              ///< rank 0 is on this machine
 };
 
 Ranks::Ranks(const RankOptions& options, const fs::path& file,
@@ -108,9 +114,10 @@ Ranks::Ranks(const RankOptions& options, const fs::path& file,
     mpi.stallSeconds = stallSecondsOf(std::getenv("TWB_STALL_SECONDS"));
     mpi.listener = this;
     mpi.figures = [this] { return figures(); };
-    mpi.heard = [this](int rank, std::string_view node, const RankFigures& figures) {
-        heard(rank, node, figures);
-    };
+    if (m_launcher.rank == 0) // only rank 0 shows the others
+        mpi.heard = [this](int rank, std::string_view node, const RankFigures& figures) {
+            heard(rank, node, figures);
+        };
     m_stderr = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     std::optional<Error> noLog;
     m_logs = fs::absolute(options.logs.empty() ? fs::path(file).replace_extension(".ranks")
@@ -143,18 +150,12 @@ Ranks::Ranks(const RankOptions& options, const fs::path& file,
 
 Ranks::~Ranks() {
     if (!m_shared) return;
-    const std::string folder = m_shared->folder.data();
-    const bool isLast = m_world->info().localRank == 0;
     m_shared->hasEnded = true;
-    if (m_public) m_public->hasEnded = true;
     m_world.reset(); // does not return if the job has failed
-    std::error_code ignored;
-    if (isLast && !folder.empty()) fs::remove_all(folder, ignored);
-    for (const int file : {m_stderr, m_life})
-        if (file >= 0) ::close(file);
-    for (const Public* one : m_here)
-        if (one) ::munmap(const_cast<Public*>(one), sizeof(Public));
-    if (m_public) ::munmap(m_public, sizeof(Public));
+    for (const int file : {m_stderr, m_watch}) ::close(file);
+    for (const RankPulse* one : m_here)
+        if (one) ::munmap(const_cast<RankPulse*>(one), sizeof(RankPulse));
+    if (m_pulse) ::munmap(m_pulse, sizeof(RankPulse));
     ::munmap(m_shared, sizeof(Shared));
 }
 
@@ -176,171 +177,200 @@ void Ranks::keepLog(const fs::path& folder) {
     ::close(file);
 }
 
-/// Starts the process that outlives this one, if only for a moment.
+/// Divides this process into three. The launcher knows the first one, which only waits: it ends after the
+/// watch. So the launcher learns of a lost rank, and ends the other ranks, after the watch has told which
+/// rank was lost. The rank is a child of the first process, in the same group, so it gets the launcher's
+/// signals. Returns in the rank.
 void Ranks::startWatch() {
     void* const memory =
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int ends[2] = {-1, -1};
-    if (memory == MAP_FAILED || ::pipe2(ends, O_CLOEXEC) != 0)
+    int status[2] = {-1, -1};  // from the first process to the watch: how the rank has ended
+    int reasons[2] = {-1, -1}; // between the rank and the watch: see failed()
+    if (memory == MAP_FAILED || ::pipe2(status, O_CLOEXEC) != 0 ||
+        ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reasons) != 0)
         throw Error(ErrorCode::failed,
                     fmt::format("cannot watch rank {}: {}", m_launcher.rank, std::strerror(errno)));
     m_shared = new (memory) Shared;
-    const pid_t child = ::fork();
-    if (child < 0)
-        throw Error(ErrorCode::failed,
-                    fmt::format("cannot watch rank {}: {}", m_launcher.rank, std::strerror(errno)));
-    if (child > 0) {
-        ::close(ends[0]); // the other end stays open as long as this process lives
-        return;
+    const pid_t first = ::getpid();
+    const pid_t watcher = ::fork();
+    if (watcher == 0) watch(status[0], reasons[1]);
+    const pid_t rank = watcher > 0 ? ::fork() : -1;
+    const int failure = errno;
+    m_shared->hasEnded = rank < 0; // the error is printed
+    ::close(status[0]);
+    ::close(reasons[1]);
+    if (rank > 0) {
+        ::close(reasons[0]);
+        awaitEnd(rank, watcher, status[1]);
     }
+    ::close(status[1]);
+    if (rank < 0)
+        throw Error(ErrorCode::failed,
+                    fmt::format("cannot watch rank {}: {}", m_launcher.rank, std::strerror(failure)));
+    m_watch = reasons[0];
+    m_shared->process = ::getpid();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != first) ::raise(SIGKILL);
+}
+
+/// In the process that the launcher knows: ends as the rank has ended, after the watch.
+void Ranks::awaitEnd(int rank, int watcher, int status) {
+    ::prctl(PR_SET_NAME, "twb-watch-wait");
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
+    const auto endOf = [](pid_t process) {
+        int how = 0;
+        while (::waitpid(process, &how, 0) < 0 && errno == EINTR) {
+        }
+        return how;
+    };
+    const int how = endOf(rank);
+    writeAll(status, {reinterpret_cast<const char*>(&how), sizeof how});
+    ::close(status);
+    endOf(watcher);
+    if (WIFSIGNALED(how)) {
+        const rlimit noCore{0, 0}; // the rank's is enough
+        ::setrlimit(RLIMIT_CORE, &noCore);
+        ::signal(WTERMSIG(how), SIG_DFL);
+        ::raise(WTERMSIG(how));
+    }
+    ::_exit(WEXITSTATUS(how));
+}
+
+/// Runs until the rank has ended.
+void Ranks::watch(int status, int reasons) const {
     ::setsid(); // launchers end the group of a rank that they have started
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
     ::prctl(PR_SET_NAME, "twb-watch");
-    // A launcher waits for the end of what it has opened for its ranks.
-    const int first = std::min(m_stderr, ends[0]);
-    const int second = std::max(m_stderr, ends[0]);
-    ::close_range(0, static_cast<unsigned>(first - 1), 0);
-    if (second - first > 1)
-        ::close_range(static_cast<unsigned>(first + 1), static_cast<unsigned>(second - 1), 0);
-    ::close_range(static_cast<unsigned>(second + 1), ~0U, 0);
+    // The other ends of the pipes, and what the launcher has opened for its ranks and waits for.
+    std::array kept{m_stderr, status, reasons};
+    std::ranges::sort(kept);
+    unsigned from = 0;
+    for (const int one : kept) {
+        if (one < 0) continue;
+        if (static_cast<unsigned>(one) > from) ::close_range(from, static_cast<unsigned>(one) - 1, 0);
+        from = static_cast<unsigned>(one) + 1;
+    }
+    ::close_range(from, ~0U, 0);
     try {
-        watch(ends[0]);
-    } catch (const std::exception&) { // no memory: the rank is not watched
+        tellReasons(status, reasons);
+        int how = 0;
+        // A launcher kills the first process, too. It says why, if the ranks have not met yet.
+        const bool isKnown = ::read(status, &how, sizeof how) == sizeof how;
+        if (!m_shared->hasEnded && (isKnown || m_shared->hasFolder)) {
+            // MPI ends a rank with an exit code if the connection to another one is lost.
+            if (!isKnown || !WIFSIGNALED(how)) awaitReason();
+            const RankPulse* const pulse = m_shared->hasFolder ? open(m_launcher.rank) : nullptr;
+            say(sentenceFor(pulse ? pulse->node() : ""), true);
+        }
+        clearUp();
+    } catch (const std::exception&) { // no memory: nothing is told
     }
     ::_exit(0);
 }
 
-/// A rank of this machine, seen from a watch.
-struct Ranks::Watched {
-    int rank = 0;
-    int life = -1; ///< a FIFO that hangs up when the rank ends
-    const Public* shared = nullptr;
-};
-
-std::vector<Ranks::Watched> Ranks::ranksHere() const {
-    std::vector<Watched> out;
-    const fs::path folder = m_shared->folder.data();
-    for (int rank = 0; rank < m_launcher.size; ++rank) {
-        const int life =
-            ::open((folder / fmt::format("rank{}.life", rank)).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        if (life < 0) continue; // on another machine
-        if (const Public* shared = open(rank))
-            out.push_back({rank, life, shared});
-        else
-            ::close(life);
+/// Says what the rank sends, until it has ended.
+void Ranks::tellReasons(int status, int reasons) const {
+    std::array<pollfd, 2> ends{{{status, POLLIN, 0}, {reasons, POLLIN, 0}}};
+    std::array<char, kLongest> text{};
+    for (;;) {
+        if (::poll(ends.data(), ends.size(), -1) < 0) continue;
+        if (ends[1].revents) {
+            const ssize_t got = ::recv(reasons, text.data(), text.size(), 0);
+            if (got > 0) {
+                say({text.data(), static_cast<std::size_t>(got)}, false);
+                ::send(reasons, "", 1, MSG_NOSIGNAL);
+            } else {
+                ends[1].fd = -1;
+            }
+        } else if (ends[0].revents) {
+            return;
+        }
     }
-    return out;
+}
+
+/// Gives the watch of another rank time to tell the reason for which the job has failed, if this rank may
+/// have ended for the same reason.
+void Ranks::awaitReason() const {
+    constexpr int kLooks = 100;
+    constexpr int kLookUs = 20'000;
+    std::error_code failed;
+    for (int i = 0; i < kLooks && m_shared->hasFolder; ++i) {
+        if (fs::exists(fs::path(m_shared->folder.data()) / kFailed, failed)) return;
+        if (m_shared->reason[0] && fs::exists(fs::path(m_shared->reason.data()) / kFailed, failed)) return;
+        ::usleep(kLookUs);
+    }
 }
 
 /// What a rank of this machine shows; null if it is on another one.
-const Ranks::Public* Ranks::open(int rank) const {
-    const fs::path name = fs::path(m_shared->folder.data()) / fmt::format("rank{}", rank);
-    const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+const RankPulse* Ranks::open(int rank) const {
+    const int file = ::open(nameIn(m_shared->folder.data(), rank).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return nullptr;
-    void* const memory = ::mmap(nullptr, sizeof(Public), PROT_READ, MAP_SHARED, file, 0);
+    void* const memory = ::mmap(nullptr, sizeof(RankPulse), PROT_READ, MAP_SHARED, file, 0);
     ::close(file);
-    return memory == MAP_FAILED ? nullptr : static_cast<const Public*>(memory);
+    return memory == MAP_FAILED ? nullptr : static_cast<const RankPulse*>(memory);
 }
 
-RankPulse* Ranks::pulse() const noexcept { return m_public ? &m_public->pulse : nullptr; }
+RankPulse* Ranks::pulse() const noexcept { return m_pulse; }
 
 std::vector<LiveRank> Ranks::live() const {
-    std::vector<const RankPulse*> pulses;
+    std::vector<LiveRank> out = liveRanks(m_here);
     const std::lock_guard lock(m_farMutex);
-    for (std::size_t rank = 0; rank < m_here.size(); ++rank)
-        pulses.push_back(m_here[rank]          ? &m_here[rank]->pulse
-                         : rank < m_far.size() ? m_far[rank].get()
-                                               : nullptr);
-    return liveRanks(pulses);
+    for (std::size_t rank = 0; rank < m_far.size(); ++rank)
+        if (!m_here[rank]) out[rank] = m_far[rank];
+    return out;
 }
 
 RankFigures Ranks::figures() const noexcept {
-    return m_shared->hasMet && m_public ? m_public->pulse.figures() : RankFigures();
+    return m_shared->hasMet && m_pulse ? m_pulse->figures() : RankFigures();
 }
 
 void Ranks::heard(int rank, std::string_view node, const RankFigures& figures) {
     if (!m_shared->hasMet || m_here.empty() || m_here[static_cast<std::size_t>(rank)]) return;
     const std::lock_guard lock(m_farMutex);
     m_far.resize(m_here.size());
-    std::unique_ptr<RankPulse>& pulse = m_far[static_cast<std::size_t>(rank)];
-    if (!pulse) pulse = std::make_unique<RankPulse>();
-    pulse->show(node, figures);
+    m_far[static_cast<std::size_t>(rank)] = liveRank(node, figures);
 }
 
-/// Runs in the watch until its rank has ended. All watches of a machine look at all of its ranks: a launcher
-/// kills the others when one has ended, so the watch that sees a single end knows which rank was the first.
-void Ranks::watch(int own) const {
-    constexpr int kMeetMs = 20;
-    constexpr int kOthersMs = 150;
-    std::vector<Watched> ranks;
-    bool hasMet = false;
-    for (;;) {
-        std::vector<pollfd> ends{{own, 0, 0}};
-        for (const Watched& one : ranks) ends.push_back({one.life, 0, 0});
-        if (::poll(ends.data(), ends.size(), hasMet ? -1 : kMeetMs) < 0) continue;
-        if (!hasMet && m_shared->hasMet) {
-            hasMet = true;
-            ranks = ranksHere();
-            if (!ranks.empty()) continue;
-        }
-        const bool isOwnEnd = (ends[0].revents & POLLHUP) != 0;
-        std::vector<Watched> ended;
-        for (std::size_t i = ranks.size(); i-- > 0;) {
-            if ((ends[i + 1].revents & POLLHUP) == 0) continue;
-            if (!ranks[i].shared->hasEnded) ended.push_back(ranks[i]);
-            ::close(ranks[i].life);
-            ranks.erase(ranks.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-        if (ended.size() > 1) ::usleep(kOthersMs * 1000); // another watch may have seen more
-        // The watches of other machines may have seen a rank that ended before these.
-        if (!ended.empty() && ranks.empty() && m_shared->reason[0]) ::usleep(2 * kOthersMs * 1000);
-        if (!ended.empty())
-            say(sentenceFor(ended[0].rank, ended[0].shared->process, ended[0].shared->pulse.node()), true);
-        else if (isOwnEnd && !m_shared->hasMet && !m_shared->hasEnded)
-            say(sentenceFor(m_launcher.rank, 0, ""), true);
-        if (!isOwnEnd) continue;
-        if (m_launcher.localRank == 0) clearUp(ranks);
-        return;
-    }
-}
-
-/// Removes the files of a job that has failed, after its ranks and watches on this machine have ended.
-void Ranks::clearUp(const std::vector<Watched>& ranks) const {
+/// Removes the file of this rank and, after the last rank of this machine, the job's folder.
+void Ranks::clearUp() const {
+    if (!m_shared->hasFolder) return;
     const fs::path folder = m_shared->folder.data();
     std::error_code failed;
-    if (folder.empty() || !fs::exists(folder / kFailed, failed)) return;
-    ::close(m_stderr); // the launcher waits for its end
-    constexpr int kLookMs = 100;
-    for (const Watched& one : ranks) {
-        pollfd end{one.life, 0, 0};
-        // A FIFO does not hang up if its rank ended before this process opened it.
-        while (::poll(&end, 1, kLookMs) <= 0 && ::kill(one.shared->process, 0) == 0) {
-        }
+    fs::remove(nameIn(folder, m_launcher.rank), failed);
+    for (int rank = 0; rank < m_launcher.size; ++rank)
+        if (fs::exists(nameIn(folder, rank), failed)) return;
+    if (m_shared->hasFirst && m_shared->reason[0]) {
+        // Under another name, it gets no more files from watches of other machines.
+        const std::string over = std::string(m_shared->reason.data()) + "-over";
+        fs::rename(m_shared->reason.data(), over, failed);
+        fs::remove_all(over, failed);
     }
-    // The other watches read the reason. A launcher may need some seconds for the ranks of other machines.
-    const bool isShared = m_shared->reason[0] && m_shared->hasFirst;
-    ::usleep((isShared ? 5 : 1) * 1'000'000);
     fs::remove_all(folder, failed);
-    if (isShared) fs::remove(m_shared->reason.data(), failed);
 }
 
-/// Says why the job ends, unless another rank of this machine has said so before. `isSeen`: a watch has seen
-/// the end of a rank, which may be the launcher's answer to the end of another one.
+/// Says why the job ends, unless another rank has said so before. `isSeen`: the watch has seen the end of
+/// this rank, which may be the launcher's answer to the end of another one.
 void Ranks::say(const std::string& sentence, bool isSeen) const {
     std::string reason = sentence;
-    if (const char* const file = m_shared->reason.data(); file[0]) {
-        if (const auto first = firstText(file, sentence))
-            reason = *first;
-        else if (isSeen)
-            reason += "; a rank on another machine may have ended before it";
-    }
-    if (const char* const folder = m_shared->folder.data(); folder[0]) {
+    std::error_code failed;
+    const char* const folder = m_shared->folder.data();
+    // Without one of the folders, the last rank of a machine has removed it: the reason has been told.
+    if (m_shared->hasFolder && !fs::exists(folder, failed)) return;
+    const char* const shared = m_shared->reason.data();
+    const auto first = shared[0] ? firstText(fs::path(shared) / kFailed, sentence) : std::nullopt;
+    const bool isTold = shared[0] && !first && !fs::exists(shared, failed);
+    if (first)
+        reason = *first;
+    else if (isSeen && m_shared->isSpread)
+        reason += "; a rank on another machine may have ended before it";
+    if (m_shared->hasFolder) {
         const int file =
             ::open((fs::path(folder) / kFailed).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file < 0) return;
         writeAll(file, reason);
         ::close(file);
     }
+    if (isTold) return;
     writeAll(m_stderr, "twb: " + reason + '\n');
     if (m_shared->hasMet && !m_shared->hasFirst) return; // the report is rank 0's, on its machine
     try {
@@ -350,34 +380,39 @@ void Ranks::say(const std::string& sentence, bool isSeen) const {
     }
 }
 
-std::string Ranks::sentenceFor(int rank, int process, const std::string& node) const {
-    return fmt::format("rank {} of {} was killed or has ended early{}; {}", rank, m_launcher.size,
-                       process > 0 ? fmt::format(" (process {})", process) : std::string(),
+std::string Ranks::sentenceFor(const std::string& node) const {
+    return fmt::format("rank {} of {} was killed or has ended early (process {}); {}", m_launcher.rank,
+                       m_launcher.size, m_shared->process.load(),
                        !node.empty() ? fmt::format("its last step was \"{}\"", node)
                                      : std::string("it was not in a step"));
 }
 
 /// Agrees on a folder of the job, in which the ranks of one machine say that it has failed.
 void Ranks::meet() {
+    const World::Info& info = m_world->info();
     std::array<char, sizeof m_shared->folder> folder{};
-    if (m_world->rank() == 0) {
+    if (info.rank == 0) {
         const char* const chosen = std::getenv("TMPDIR");
         std::string name = (fs::path(chosen && *chosen ? chosen : "/tmp") / "twb-ranks-XXXXXX").string();
         if (name.size() < folder.size() && mkdtemp(name.data())) put(folder, name);
     }
     m_world->run({CollectiveKind::broadcast, Reduction::sum, DType::u8, folder.data(), folder.data(),
                   static_cast<std::int64_t>(folder.size()), 0, "job"});
+    m_shared->isSpread = info.localSize < info.size;
+    // The ranks of other machines have written their logs by now: a machine that sees rank 0's folder beside
+    // them shares it.
+    const std::string reason = (m_logs / ('.' + fs::path(folder.data()).filename().string())).string();
+    const bool mayShare = folder[0] && m_shared->isSpread && reason.size() < m_shared->reason.size();
     std::error_code ignored; // without a folder, messages may be said more than once
-    if (folder[0] && m_world->info().localRank == 0) fs::create_directories(folder.data(), ignored);
+    if (folder[0] && info.localRank == 0) fs::create_directories(folder.data(), ignored);
+    if (mayShare && info.rank == 0) fs::create_directory(reason, ignored);
     Collective barrier;
     barrier.label = "job";
     m_world->run(barrier);
-    m_shared->folder = folder;
     if (folder[0]) publish(folder.data());
-    const World::Info& info = m_world->info();
-    const std::string reason = (m_logs / ('.' + fs::path(folder.data()).filename().string())).string();
-    if (folder[0] && info.localSize < info.size && reason.size() < m_shared->reason.size())
-        put(m_shared->reason, reason);
+    m_shared->folder = folder;
+    m_shared->hasFolder = folder[0] != 0;
+    if (mayShare && fs::is_directory(reason, ignored)) put(m_shared->reason, reason);
     m_world->run(barrier);
     if (folder[0])
         for (int rank = 0; rank < m_world->size(); ++rank) m_here.push_back(open(rank));
@@ -385,21 +420,15 @@ void Ranks::meet() {
     m_shared->hasMet = true;
 }
 
-/// Makes the files by which the watches of this machine see this rank.
+/// Makes the file by which the other processes of this machine see this rank.
 void Ranks::publish(const fs::path& folder) {
-    const fs::path name = folder / fmt::format("rank{}", m_world->rank());
-    const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file >= 0 && ::ftruncate(file, sizeof(Public)) == 0) {
-        void* const memory = ::mmap(nullptr, sizeof(Public), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        if (memory != MAP_FAILED) {
-            m_public = new (memory) Public;
-            m_public->process = ::getpid();
-        }
+    const int file =
+        ::open(nameIn(folder, m_world->rank()).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file >= 0 && ::ftruncate(file, sizeof(RankPulse)) == 0) {
+        void* const memory = ::mmap(nullptr, sizeof(RankPulse), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (memory != MAP_FAILED) m_pulse = new (memory) RankPulse;
     }
     if (file >= 0) ::close(file);
-    const std::string life = name.string() + ".life";
-    // Stays open until the process ends.
-    if (m_public && ::mkfifo(life.c_str(), 0600) == 0) m_life = ::open(life.c_str(), O_RDWR | O_CLOEXEC);
 }
 
 ExitCode Ranks::end(const Error& error) {
@@ -410,15 +439,19 @@ ExitCode Ranks::end(const Error& error) {
 }
 
 void Ranks::active(const RankActivity& activity) noexcept {
-    if (activity.isRunning && !activity.node.empty() && m_public) m_public->pulse.setNode(activity.node);
+    if (activity.isRunning && !activity.node.empty() && m_pulse) m_pulse->setNode(activity.node);
 }
 
 std::string Ranks::whyOver() {
-    const char* folder = m_shared->folder.data();
-    if (!folder[0]) return {};
-    return contentOf(fs::path(folder) / kFailed);
+    return m_shared->hasFolder ? contentOf(fs::path(m_shared->folder.data()) / kFailed) : std::string();
 }
 
-void Ranks::failed(const std::string& sentence) noexcept { say(sentence, false); }
+/// The launcher may kill this process at any time, but not its watch.
+void Ranks::failed(const std::string& sentence) noexcept {
+    char told = 0;
+    const std::size_t length = std::min(sentence.size(), kLongest);
+    if (::send(m_watch, sentence.data(), length, MSG_NOSIGNAL) < 0 || ::recv(m_watch, &told, 1, 0) <= 0)
+        say(sentence, false);
+}
 
 } // namespace twb

@@ -28,8 +28,8 @@ struct RankOptions {
 
 /// This process as one rank of a job that mpirun, mpiexec or srun has started; without a launcher, the only
 /// one. Rank 0 prints and writes; the output of the others goes to log files. A process of its own watches
-/// each rank: if the rank is killed or ends early, the watch says so and names the rank's last step. To be
-/// made before the first thread is started.
+/// each rank: if the rank is killed or ends early, the watch says so and names the rank's last step. The
+/// constructor returns in a child of this process, so make it before the first thread is started.
 class Ranks final : public WorldListener {
 public:
     /// `file`: the project; by default, the logs are in a folder beside it. `writeFailure` writes the report
@@ -59,16 +59,16 @@ public:
 
 private:
     struct Shared;
-    struct Public;
-    struct Watched;
     void keepLog(const std::filesystem::path& folder);
     void startWatch();
-    void watch(int own) const;
-    std::vector<Watched> ranksHere() const;
-    const Public* open(int rank) const;
-    std::string sentenceFor(int rank, int process, const std::string& node) const;
+    [[noreturn]] static void awaitEnd(int rank, int watcher, int status);
+    [[noreturn]] void watch(int status, int reasons) const;
+    void tellReasons(int status, int reasons) const;
+    void awaitReason() const;
+    const RankPulse* open(int rank) const;
+    std::string sentenceFor(const std::string& node) const;
     void say(const std::string& sentence, bool isSeen) const;
-    void clearUp(const std::vector<Watched>& ranks) const;
+    void clearUp() const;
     RankFigures figures() const noexcept;
     void heard(int rank, std::string_view node, const RankFigures& figures);
     void meet();
@@ -77,13 +77,13 @@ private:
     Launcher m_launcher;
     std::function<void(const std::string&)> m_writeFailure;
     Shared* m_shared = nullptr;
-    Public* m_public = nullptr;
+    RankPulse* m_pulse = nullptr;
     std::filesystem::path m_logs;
-    std::vector<const Public*> m_here; ///< by rank; null: on another machine
+    std::vector<const RankPulse*> m_here; ///< by rank; null: on another machine
     mutable std::mutex m_farMutex;
-    std::vector<std::unique_ptr<RankPulse>> m_far; ///< by rank: what those of other machines have told
-    int m_life = -1;                               ///< a FIFO that the system closes with this process
-    int m_stderr = -1;                             ///< the stderr that the launcher has given
+    std::vector<LiveRank> m_far; ///< by rank, on rank 0 only: those of other machines, as they have told
+    int m_watch = -1;            ///< a socket
+    int m_stderr = -1;           ///< the stderr that the launcher has given
     std::shared_ptr<World> m_world;
 };
 

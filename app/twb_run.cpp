@@ -417,8 +417,31 @@ ExitCode runThere(const RunCommand& command) {
     return static_cast<ExitCode>(end.exitCode);
 }
 
+/// When a file was written; nothing if there is none.
+std::optional<fs::file_time_type> writtenAt(const fs::path& path) {
+    std::error_code failed;
+    const fs::file_time_type time = fs::last_write_time(path, failed);
+    return failed ? std::nullopt : std::optional(time);
+}
+
+/// The report of a job that has ended before rank 0 could write its own.
+std::string failureReport(const RunCommand& command, const std::string& sentence) {
+    RunReport report;
+    report.file = command.file;
+    report.date = dateNow();
+    report.policy = command.placement.policy;
+    report.plan = std::make_shared<Plan>();
+    report.result.status = RunStatus::failed;
+    report.result.errors.push_back({kNone, NodeId::none, ErrorCode::failed, sentence});
+    return toJson(report);
+}
+
 ExitCode runOnRanks(const RunCommand& command, JunitCase& outcome) {
-    Ranks ranks(command.ranks, command.file, [](const std::string&) {});
+    const auto before = writtenAt(command.report);
+    Ranks ranks(command.ranks, command.file, [&](const std::string& sentence) {
+        if (command.report.empty() || writtenAt(command.report) != before) return; // rank 0 has written it
+        writeFileAtomically(command.report, failureReport(command, sentence));
+    });
     try {
         return run(command, ranks, outcome);
     } catch (const DifferentPlans&) {

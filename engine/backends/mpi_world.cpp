@@ -87,7 +87,7 @@ struct Beat {
     double iterationNs = 0;
     double rows = 0;
     std::int32_t isModelled = 0;
-    std::array<char, 160> node{};
+    std::array<char, 160> node{};     ///< the step in which it is, or was last
     std::array<char, 292> sentence{}; ///< why the rank has ended the world, or ""
 };
 static_assert(sizeof(Beat) == kTwbMpiBeatBytes);
@@ -162,6 +162,9 @@ private:
                                call.count};
         // The listener looks a few times a second: a rank that is killed early must have a last step.
         m_hasToldStep = m_hasToldStep || tellStep();
+        if (m_lastNode.empty()) m_lastNode = activity().node;
+        serve(); // calls may follow each other so fast that none of them waits long enough
+        if (isAborted()) throwAborted();
         check(m_table.start(&plain));
         m_callSince = steadyNs();
         m_callPeer = isPaired(call.kind) ? call.peer : kAll;
@@ -230,7 +233,8 @@ private:
             beat.rows = figures.rows;
             beat.isModelled = figures.isModelled ? 1 : 0;
         }
-        write(beat.node, own.node);
+        if (!own.node.empty()) m_lastNode = own.node; // a rank may be lost between two steps
+        write(beat.node, m_lastNode);
         write(beat.sentence, sentence);
         for (int peer = 0; peer < size(); ++peer)
             if (peer != rank()) m_table.beat(peer, &beat);
@@ -357,7 +361,8 @@ private:
     bool m_isOpen = false;
     bool m_isLeaving = false;
     bool m_hasToldStep = false;
-    bool m_isTold = false; ///< the other ranks know that the world has ended
+    std::string m_lastNode; ///< the step in which this rank is, or was last
+    bool m_isTold = false;  ///< the other ranks know that the world has ended
     std::int64_t m_retold = 0;
     std::uint64_t m_calls = 0; ///< of all ranks, that this one has begun
     static constexpr int kAll = -1;

@@ -27,7 +27,8 @@ struct MpiOptions {
     /// Asked on the world's thread, ten times in `stallSeconds`, but at least once a second; empty: no
     /// figures.
     std::function<RankFigures()> figures;
-    /// Called on the world's thread for each message of another rank. `node`: the rank's current step, or "".
+    /// Called on the world's thread for each message of another rank. `node`: the rank's current or last
+    /// step.
     std::function<void(int rank, std::string_view node, const RankFigures& figures)> heard;
 };
 

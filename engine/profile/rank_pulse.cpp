@@ -37,14 +37,6 @@ RankFigures RankPulse::figures() const noexcept {
     return {iterations, m_iterationNs, m_rows, m_isModelled};
 }
 
-void RankPulse::show(std::string_view node, const RankFigures& figures) noexcept {
-    setNode(node);
-    m_iterationNs = figures.iterationNs;
-    m_rows = figures.rows;
-    m_isModelled = figures.isModelled;
-    m_iterations.store(figures.iterations, std::memory_order_release);
-}
-
 RankPulseWriter::RankPulseWriter(RankPulse& pulse, const Plan& plan)
     : m_pulse(pulse), m_callOf(plan.steps.size(), kNone), m_isSetup(plan.steps.size()) {
     std::uint32_t calls = 0;
@@ -86,6 +78,17 @@ void RankPulseWriter::progress(std::int64_t done) {
     m_pulse.m_iterations.store(static_cast<std::uint64_t>(done), std::memory_order_release);
 }
 
+LiveRank liveRank(std::string_view node, const RankFigures& figures) {
+    LiveRank out;
+    out.node = node;
+    out.isKnown = figures.iterations > 0;
+    out.pace.iterations = static_cast<double>(figures.iterations);
+    out.pace.iterationNs = figures.iterationNs;
+    out.pace.isModelled = figures.isModelled;
+    if (figures.iterationNs > 0) out.pace.samplesPerSecond = figures.rows / figures.iterationNs * 1e9;
+    return out;
+}
+
 std::vector<LiveRank> liveRanks(std::span<const RankPulse* const> ranks) {
     std::vector<LiveRank> out(ranks.size());
     std::uint64_t common = std::numeric_limits<std::uint64_t>::max();
@@ -93,21 +96,13 @@ std::vector<LiveRank> liveRanks(std::span<const RankPulse* const> ranks) {
     bool areComparable = !ranks.empty();
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const RankPulse* pulse = ranks[r];
-        const std::uint64_t iterations =
-            pulse ? pulse->m_iterations.load(std::memory_order_acquire) : std::uint64_t{0};
-        common = std::min(common, iterations);
         if (!pulse) {
             areComparable = false;
             continue;
         }
-        LiveRank& rank = out[r];
-        rank.node = pulse->node();
-        rank.isKnown = iterations > 0;
-        rank.pace.iterations = static_cast<double>(iterations);
-        rank.pace.iterationNs = pulse->m_iterationNs;
-        rank.pace.isModelled = pulse->m_isModelled;
-        if (rank.pace.iterationNs > 0)
-            rank.pace.samplesPerSecond = pulse->m_rows / rank.pace.iterationNs * 1e9;
+        const RankFigures figures = pulse->figures();
+        common = std::min(common, figures.iterations);
+        LiveRank& rank = out[r] = liveRank(pulse->node(), figures);
         callsEach = std::max<std::uint64_t>(callsEach, pulse->m_callsEach);
         areComparable = areComparable && !rank.pace.isModelled;
     }

@@ -35,8 +35,6 @@ public:
     void setNode(std::string_view node) noexcept;
     std::string node() const;
     RankFigures figures() const noexcept;
-    /// Shows what a rank of another machine has told; its arrivals at calls are not known.
-    void show(std::string_view node, const RankFigures& figures) noexcept;
 
 private:
     friend class RankPulseWriter;
@@ -82,6 +80,9 @@ private:
     std::int64_t m_startedNs = 0;
 };
 
+/// A rank of another machine, from what it has told. Its arrivals at calls are not known, so no rank has a
+/// wait.
+LiveRank liveRank(std::string_view node, const RankFigures& figures);
 /// The ranks as they are now, by rank; null stands for a rank whose state is unknown. A rank waits from its
 /// arrival at a call to that of the last rank.
 std::vector<LiveRank> liveRanks(std::span<const RankPulse* const> ranks);

@@ -106,8 +106,8 @@ ENDLESS = [*TRAIN, "--epochs", "1000000", "--quiet", "--checkpoint", "c", "--eve
 
 
 class Suite:
-    def __init__(self, hosts, folder, twb, launcher, rounds):
-        self.hosts, self.folder, self.twb, self.launcher, self.rounds = hosts, folder, twb, launcher, rounds
+    def __init__(self, hosts, folder, twb, launcher):
+        self.hosts, self.folder, self.twb, self.launcher = hosts, folder, twb, launcher
 
     def fresh(self):
         """An empty folder that all hosts see."""

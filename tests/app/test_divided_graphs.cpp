@@ -177,14 +177,46 @@ private Q_SLOTS:
         const NodeId root = maker.node("Sqrt", "root", "rank1/cpu", {}, {there});
         maker.node("Probe", "seen", "cpu", {}, {maker.node("To", "back", "cpu", {}, {root})});
         twb.save("g.twb", maker);
-        const Ended ended = Job(twb, mpi, 2, {"run", "g.twb", "--fail-on-nan", "--iterations", "3"}).wait();
+        twb.write("r.json", "{\"status\": \"of an earlier run\"}");
+        const Ended ended =
+            Job(twb, mpi, 2, {"run", "g.twb", "--fail-on-nan", "--iterations", "3", "--report", "r.json"})
+                .wait();
         QCOMPARE(ended.exit, 1);
+        const auto report = twb.json("r.json");
+        QCOMPARE(report.at("status"), "failed");
+        QVERIFY(report.at("errors")[0]["message"].get<std::string>().find("Sqrt \"root\"") !=
+                std::string::npos);
         const QString sentence = "rank 1 failed: Sqrt \"root\": its output has ";
         QVERIFY2(ended.err.contains(sentence) && ended.err.contains("10 NaN") &&
                      ended.err.contains("in iteration 1"),
                  qPrintable(ended.err));
         QVERIFY2(!ended.err.contains("cancelled"), qPrintable(ended.err));
         QVERIFY(twb.read("g.ranks/rank1.log").contains("Sqrt \"root\": its output has "));
+    }
+
+    void aKilledRankIsInTheReport_data() { addMpiLaunchers(); }
+    void aKilledRankIsInTheReport() {
+        TWB_NEED_MPI;
+        for (const int rank : {0, 1}) {
+            Program twb;
+            GraphMaker maker = longGraph();
+            maker.node("AllReduce", "sum", "cpu", {}, {maker.graph().findByName("b")->id});
+            twb.save("g.twb", maker);
+            Job job(twb, mpi, 2,
+                    {"run", "g.twb", "--iterations", "1000000", "--events", "events", "--report", "r.json"});
+            QTRY_VERIFY_WITH_TIMEOUT(twb.read("events").count('\n') > 2 || !job.isRunning(), 300'000);
+            const pid_t victim = job.process(rank);
+            QVERIFY(victim > 0 && ::kill(victim, SIGKILL) == 0);
+            QVERIFY(job.wait().exit != 0);
+            QVERIFY(isEmptyWithin(twb.file(""), 60'000));
+            const auto report = twb.json("r.json");
+            QVERIFY(report.is_object());
+            QCOMPARE(report.at("status"), "failed");
+            const std::string sentence = report.at("errors")[0]["message"];
+            QVERIFY2(QString::fromStdString(sentence).contains(
+                         QString("rank %1 of 2 was killed or has ended early").arg(rank)),
+                     sentence.c_str());
+        }
     }
 
     void theReportHasTheProbesOfAllRanks_data() { addMpiLaunchers(); }

@@ -427,7 +427,8 @@ private Q_SLOTS:
             ::kill(victim->process, SIGCONT);
             QVERIFY2(took > 2000, qPrintable(QString::number(took)));
             QVERIFY2(ended.exit != 0, qPrintable(ended.err));
-            QVERIFY2(ended.err.contains(QString("twb: rank %1 has not answered for 3 s").arg(victim->rank)),
+            QVERIFY2(ended.err.contains(QString("twb: rank %1 has not answered for 3 s").arg(victim->rank)) &&
+                         ended.err.contains("its last step was \""),
                      qPrintable(ended.err));
             QVERIFY(isEmptyWithin(twb.file(""), 60000));
             QVERIFY(loadCheckpoint(twb.fsPath("c")).place.steps >= 5);
