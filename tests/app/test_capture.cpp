@@ -81,7 +81,8 @@ private Q_SLOTS:
         twb.write("torch.py", "raise ImportError(\"No module named 'torch'\")\n");
         const Ended torch = twb.run({"capture", "--python", debiansPython(), "train.py"});
         QCOMPARE(torch.exit, 4);
-        QVERIFY2(torch.err.contains("PyTorch is not installed for " + debiansPython()),
+        QVERIFY2(torch.err.contains("PyTorch is not installed for " + debiansPython()) &&
+                     torch.err.contains("--python PATH"),
                  qPrintable(torch.err));
         QCOMPARE(torch.err.count('\n'), 1);
     }

@@ -79,7 +79,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         from .session import Capture
     except ImportError as error:
-        print(f"tensor_workbench: PyTorch is not installed for {sys.executable}: {error}.", file=sys.stderr)
+        print(f"tensor_workbench: PyTorch is not installed for {sys.executable}: {error}. "
+              "Install it there, or capture with a Python that has it: twb capture --python PATH.", file=sys.stderr)
         return UNREADABLE
     out = parsed.out or os.path.splitext(os.path.basename(parsed.script))[0] + ".twbcap"
     if _is_same_file(out, parsed.script):
