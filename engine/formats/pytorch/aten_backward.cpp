@@ -1,7 +1,9 @@
 #include "formats/pytorch/aten_mapping.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 namespace twb::aten {
 namespace {
@@ -33,6 +35,21 @@ void leakyBackward(Mapping& m) {
     const Value isPositive = m.make("Greater", {m.tensor("self"), m.constant(0, m.dtype())});
     m.give(m.make("Where", {isPositive, grad(m), m.scaled(grad(m), m.number("negative_slope"))}));
 }
+
+/// The gradient where x > 3, the gradient times `inside` where −3 < x ≤ 3, else 0.
+void hardBackward(Mapping& m, const Value& inside, bool passesAbove) {
+    const Value x = m.tensor("self");
+    const auto isAbove = [&](double limit) { return m.make("Greater", {x, m.constant(limit, m.dtype())}); };
+    const Value above = passesAbove ? grad(m) : m.filled(0, {m.dtype(), x.type.shape});
+    const Value slope = m.make("Where", {isAbove(3), above, m.mul(grad(m), inside)});
+    m.give(passed(m, isAbove(-3), slope));
+}
+
+void hardswishBackward(Mapping& m) {
+    hardBackward(m, m.add(m.scaled(m.tensor("self"), 1.0 / 3), m.constant(0.5, m.dtype())), true);
+}
+
+void hardsigmoidBackward(Mapping& m) { hardBackward(m, m.constant(1.0 / 6, m.dtype()), false); }
 
 void siluBackward(Mapping& m) {
     const Value x = m.tensor("self");
@@ -73,10 +90,18 @@ void dropoutBackward(Mapping& m) {
     m.give(m.scaled(m.mul(grad(m), m.cast(m.tensor("mask"), m.dtype())), m.number("scale")));
 }
 
-/// Results that the output mask leaves out.
-bool wants(Mapping& m, std::size_t result) {
+/// Where the op's result stands among those of the call: a capture lists only those that the output mask
+/// includes. Nothing if the call does not have the result.
+std::optional<std::size_t> placeOf(Mapping& m, std::size_t result) {
     const Ints mask = m.integers("output_mask", Ints{1, 1, 1});
-    return result < mask.size() && mask[result] != 0 && result < m.resultCount();
+    if (result >= mask.size() || mask[result] == 0) return std::nullopt;
+    const auto isComputed = [](std::int64_t flag) { return flag != 0; };
+    const auto end = mask.begin() + static_cast<std::ptrdiff_t>(result);
+    const bool isShort =
+        std::count_if(mask.begin(), mask.end(), isComputed) == static_cast<std::ptrdiff_t>(m.resultCount());
+    const auto place =
+        isShort ? static_cast<std::size_t>(std::count_if(mask.begin(), end, isComputed)) : result;
+    return place < m.resultCount() ? std::optional(place) : std::nullopt;
 }
 
 /// The gradient of a normalized value: rstd · (g − mean(g) − x̂ · mean(g · x̂)), means over `axes`.
@@ -97,12 +122,13 @@ void layerNormBackward(Mapping& m) {
     Ints outer;
     for (int i = 0; i < rank; ++i) (i < first ? outer : inner).push_back(i);
     const auto weight = m.optionalTensor("weight");
-    if (wants(m, 0)) m.give(0, normBackward(m, weight ? m.mul(g, *weight) : g, normalized, rstd, inner));
+    if (const auto at = placeOf(m, 0))
+        m.give(*at, normBackward(m, weight ? m.mul(g, *weight) : g, normalized, rstd, inner));
     const auto summed = [&](const Value& value) {
         return outer.empty() ? value : m.reduce("ReduceSum", value, outer, false);
     };
-    if (wants(m, 1)) m.give(1, summed(m.mul(g, normalized)));
-    if (wants(m, 2)) m.give(2, summed(g));
+    if (const auto at = placeOf(m, 1)) m.give(*at, summed(m.mul(g, normalized)));
+    if (const auto at = placeOf(m, 2)) m.give(*at, summed(g));
 }
 
 void batchNormBackward(Mapping& m) {
@@ -127,14 +153,13 @@ void batchNormBackward(Mapping& m) {
     const Value normalized = m.mul(centred, rstd);
     const auto weight = m.optionalTensor("weight");
     const Value scaled = weight ? m.mul(g, m.reshape(*weight, Shape(dims))) : g;
-    if (wants(m, 0))
-        m.give(0, training ? normBackward(m, scaled, normalized, rstd, axes) : m.mul(scaled, rstd));
-    if (wants(m, 1)) m.give(1, m.reduce("ReduceSum", m.mul(g, normalized), axes, false));
-    if (wants(m, 2)) m.give(2, m.reduce("ReduceSum", g, axes, false));
+    if (const auto at = placeOf(m, 0))
+        m.give(*at, training ? normBackward(m, scaled, normalized, rstd, axes) : m.mul(scaled, rstd));
+    if (const auto at = placeOf(m, 1)) m.give(*at, m.reduce("ReduceSum", m.mul(g, normalized), axes, false));
+    if (const auto at = placeOf(m, 2)) m.give(*at, m.reduce("ReduceSum", g, axes, false));
 }
 
-/// The gradient of the input is a transposed convolution; that of the weight correlates input and gradient
-/// with the roles of batch and channels, of stride and dilation exchanged.
+/// The gradient of the input is a transposed convolution.
 void convolutionBackward(Mapping& m) {
     const Value g = m.tensor("grad_output");
     const Value x = m.tensor("input");
@@ -154,7 +179,8 @@ void convolutionBackward(Mapping& m) {
     const std::int64_t groups = m.integer("groups", 1);
     Ints pads = padding;
     pads.insert(pads.end(), padding.begin(), padding.end());
-    if (wants(m, 0)) {
+    const Attributes window{{"strides", stride}, {"pads", pads}, {"dilations", dilation}, {"group", groups}};
+    if (const auto at = placeOf(m, 0)) {
         Ints more;
         for (std::size_t i = 0; i < n; ++i) {
             const int axis = static_cast<int>(i) + 2;
@@ -162,26 +188,19 @@ void convolutionBackward(Mapping& m) {
                                          dilation[i] * (weight.type.shape[axis] - 1) + 1;
             more.push_back(x.type.shape[axis] - reached);
         }
-        m.give(0, m.make("ConvTranspose", {g, weight},
-                         {{"strides", stride},
-                          {"pads", pads},
-                          {"dilations", dilation},
-                          {"group", groups},
-                          {"output_padding", more}}));
+        Attributes spread = window;
+        spread.set("output_padding", more);
+        m.give(*at, m.make("ConvTranspose", {g, weight}, spread));
     }
-    if (wants(m, 1)) {
-        if (groups != 1) Mapping::refuse("its convolution has groups");
-        Ints swap{1, 0};
-        for (int i = 2; i < spatial + 2; ++i) swap.push_back(i);
-        Value w = m.make("Conv", {m.transpose(x, swap), m.transpose(g, swap)},
-                         {{"strides", dilation}, {"pads", pads}, {"dilations", stride}});
-        for (int i = 2; i < spatial + 2; ++i) w = m.slice(w, i, 0, weight.type.shape[i]);
-        m.give(1, m.transpose(w, swap));
+    if (const auto at = placeOf(m, 1)) {
+        Attributes sizes = window;
+        sizes.set("kernel_shape", Ints(weight.type.shape.begin() + 2, weight.type.shape.end()));
+        m.give(*at, m.make("ConvWeightGrad", {g, x}, sizes));
     }
-    if (wants(m, 2)) {
+    if (const auto at = placeOf(m, 2)) {
         Ints axes{0};
         for (int i = 2; i < spatial + 2; ++i) axes.push_back(i);
-        m.give(2, m.reduce("ReduceSum", g, axes, false));
+        m.give(*at, m.reduce("ReduceSum", g, axes, false));
     }
 }
 
@@ -223,21 +242,31 @@ void embeddingBackward(Mapping& m) {
     m.give(m.make("ScatterND", {m.filled(0, m.type()), rows, kept}, {{"reduction", std::string("add")}}));
 }
 
-/// Zeros around the gradient of a slice.
+/// Zeros around the gradient of a slice, and between its elements for a step above 1.
 void sliceBackward(Mapping& m) {
-    const Value g = grad(m);
+    Value g = grad(m);
     const Shape& in = m.shape();
     const auto axis = normalizeAxis(m.integer("dim"), in.rank());
-    if (!axis || m.integer("step", 1) != 1) Mapping::refuse("its step is not 1");
-    const auto rank = static_cast<std::size_t>(in.rank());
+    const std::int64_t step = m.integer("step", 1);
+    if (!axis) Mapping::refuse("its dim is out of range for its result");
     const auto at = static_cast<std::size_t>(*axis);
     const std::int64_t size = in[*axis];
     std::int64_t start = m.integer("start", 0);
     start = std::clamp<std::int64_t>(start < 0 ? start + size : start, 0, size);
-    Ints pads(2 * rank, 0);
-    pads[at] = start;
-    pads[rank + at] = size - start - g.type.shape[*axis];
-    m.give(m.make("Pad", {g}, {{"pads", pads}}));
+    const auto padded = [&](const Value& value, std::size_t along, std::int64_t before, std::int64_t after) {
+        const auto rank = static_cast<std::size_t>(value.type.shape.rank());
+        Ints pads(2 * rank, 0);
+        pads[along] = before;
+        pads[rank + along] = after;
+        return m.make("Pad", {value}, {{"pads", pads}});
+    };
+    if (step > 1) {
+        Shape spread = g.type.shape;
+        spread[*axis] *= step;
+        g = m.reshape(padded(m.unsqueeze(g, *axis + 1), at + 1, 0, step - 1), spread);
+        g = m.slice(g, *axis, 0, size - start);
+    }
+    m.give(padded(g, at, start, size - start - g.type.shape[*axis]));
 }
 
 void selectBackward(Mapping& m) {
@@ -264,6 +293,8 @@ void addBackward(Rows& rows) {
     row("threshold_backward", thresholdBackward, true);
     row("hardtanh_backward", hardtanhBackward, true);
     row("leaky_relu_backward", leakyBackward, true);
+    row("hardswish_backward", hardswishBackward, true);
+    row("hardsigmoid_backward", hardsigmoidBackward, true);
     row("silu_backward", siluBackward, true);
     row("gelu_backward", geluBackward, true);
     row(
