@@ -3,6 +3,7 @@
 #include "backends/cpu/channels_last_convolution.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/onednn.h"
+#include "backends/cpu/packed_product.h"
 #include "backends/cpu/winograd.h"
 
 #include <limits>
@@ -122,7 +123,8 @@ std::optional<ProductEnding> productEnding(std::string_view op, const Attributes
 }
 
 std::unique_ptr<NativeConvolution> NativeConvolution::make(const WeightedProduct& s) {
-    return s.rows < 1 || s.inner < 1 || s.columns < 1 ? nullptr : onednn::makeProduct(s);
+    const bool isEmpty = s.rows < 1 || s.inner < 1 || s.columns < 1;
+    return isEmpty || !panelKernels() ? nullptr : makePackedProduct(s, *panelKernels());
 }
 
 bool NativeConvolution::runLoaded(Data data) {

@@ -59,7 +59,7 @@ public:
     /// ending are for f32. Null if there is no suitable kernel for this machine.
     static std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Tensors& tensors,
                                                    const ProductEnding& ending);
-    /// A product in f32 with constant weights is a convolution with windows of one element. Null as above.
+    /// A product in f32 with constant weights. Null as above.
     static std::unique_ptr<NativeConvolution> make(const WeightedProduct& sizes);
 
     /// The addresses of the elements; `added` is not y.

@@ -21,7 +21,6 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Matri
 std::unique_ptr<NativeConvolution> makeConvolution(const Convolution& sizes,
                                                    const NativeConvolution::Tensors& tensors,
                                                    const ProductEnding& ending);
-std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& sizes);
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
                         float* y);
 

@@ -188,32 +188,6 @@ std::shared_ptr<const Prepared> prepare(const Convolution& s, const Wanted& want
     return made;
 }
 
-/// A product as a convolution with windows of one element: rows are the positions of a channels-last image.
-std::shared_ptr<const Prepared> prepare(const WeightedProduct& s) try {
-    auto made = std::make_shared<Prepared>();
-    const auto type = memory::data_type::f32;
-    made->x = planes(1, s.inner, {s.rows}, type, true);
-    made->y = planes(1, s.columns, {s.rows}, type, true);
-    const memory::dims strides = s.transposed ? memory::dims{s.stride, 1, 1} : memory::dims{1, s.stride, 1};
-    made->w = {{s.columns, s.inner, 1}, type, strides};
-    if (s.hasBias) made->bias = {{s.columns}, type, memory::format_tag::a};
-    using P = dnnl::convolution_forward;
-    const auto use = dnnl::prop_kind::forward_inference;
-    const auto kind = dnnl::algorithm::convolution_direct;
-    const memory::desc w = anyLayout(made->w);
-    const memory::dims one{1};
-    const memory::dims none{0};
-    dnnl::primitive_attr attributes = ownScratch();
-    attributes.set_post_ops(opsOf(s.ending, false));
-    made->exists = made->keep<P>(
-        s.hasBias ? describe<P>(attributes, use, kind, made->x, w, made->bias, made->y, one, none, none)
-                  : describe<P>(attributes, use, kind, made->x, w, made->y, one, none, none));
-    if (made->exists) made->connect();
-    return made;
-} catch (const dnnl::error&) {
-    return std::make_shared<Prepared>();
-}
-
 std::shared_ptr<const Prepared> prepared(const Convolution& s, const Wanted& wanted) {
     static Cache<Prepared> cache;
     Key key{static_cast<std::int64_t>(wanted.dtype),
@@ -360,23 +334,6 @@ makeConvolution(const Convolution& sizes, const NativeConvolution::Tensors& t, c
         if (auto made = convolving(prepared(sizes, whole), ending, true, t.constantWeights, makeAlone))
             return made;
     return makeAlone();
-}
-
-std::unique_ptr<NativeConvolution> makeProduct(const WeightedProduct& s) {
-    static Cache<Prepared> cache;
-    Key key{s.rows,
-            s.inner,
-            s.columns,
-            s.stride,
-            s.transposed,
-            s.hasBias,
-            static_cast<std::int64_t>(s.ending.activation),
-            std::bit_cast<std::int32_t>(s.ending.alpha),
-            std::bit_cast<std::int32_t>(s.ending.beta)};
-    WeightedProduct alone = s;
-    alone.ending = {};
-    return convolving(cache.find(std::move(key), [&] { return prepare(s); }), s.ending, true, true,
-                      [alone] { return makeProduct(alone); });
 }
 
 bool convolveTransposed(const Convolution& sizes, const float* x, const float* w, const float* bias,
