@@ -307,9 +307,10 @@ private:
             const auto at = m_newOf.find(old.node);
             std::set<PortRef> found;
             // A tensor that the old version read as well was no result, but stays one of its node.
-            const bool isInner = std::ranges::any_of(m_before.outgoing(old.node), [&](const Edge& edge) {
-                return edge.from == old && isOld(edge.to.node);
-            });
+            const bool isInner =
+                std::ranges::any_of(m_before.outgoing(old.node), [&, old = old](const Edge& edge) {
+                    return edge.from == old && isOld(edge.to.node);
+                });
             if (at != m_newOf.end()) {
                 const PortRef same{m_fragment.nodes[at->second].id, old.port};
                 found = isInner ? std::set{same} : openOutputs(same);
