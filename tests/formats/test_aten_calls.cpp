@@ -160,6 +160,28 @@ QString compared(const Tensor& got, const json& wanted) {
     return {};
 }
 
+/// The calls that cannot run, or whose results differ.
+QStringList problemsOf(const Calls& program) {
+    if (!program.opaque().isEmpty()) return program.opaque(); // keep the whole graph from running
+    const auto files = makeMemoryFiles(program.tensors());
+    const Analysis analysis = analyze(program.graph(), DeviceMap(), Policy::strict, files.get());
+    QStringList wrong;
+    for (const Diagnostic& d : analysis.diagnostics)
+        if (d.severity == Severity::error) wrong << QString::fromStdString(d.message);
+    if (!wrong.isEmpty()) return wrong;
+    CompileOptions options;
+    for (const auto& expected : program.expected()) options.keep.insert(expected.from);
+    const RunResult result =
+        runToEnd(compile(program.graph(), analysis, DeviceMap(), files, options), {}, nullptr);
+    for (const StepError& error : result.errors) wrong << QString::fromStdString(error.message);
+    for (const auto& expected : program.expected()) {
+        const Tensor* got = result.tensor(expected.from);
+        const QString problem = got ? compared(*got, *expected.tensor) : QStringLiteral("has no result");
+        if (!problem.isEmpty()) wrong << QString::fromStdString(expected.label) + ' ' + problem;
+    }
+    return wrong;
+}
+
 } // namespace
 
 class TestAtenCalls : public QObject {
@@ -173,27 +195,47 @@ private Q_SLOTS:
                                            : other.constData());
         const json calls = json::parse(file);
         const Calls program(calls);
-        const auto files = makeMemoryFiles(program.tensors());
-        const Analysis analysis = analyze(program.graph(), DeviceMap(), Policy::strict, files.get());
-        for (const Diagnostic& d : analysis.diagnostics)
-            QVERIFY2(d.severity != Severity::error, d.message.c_str());
-        CompileOptions options;
-        for (const auto& expected : program.expected()) options.keep.insert(expected.from);
-        // An Opaque node would keep the whole graph from running.
-        QVERIFY2(program.opaque().isEmpty(), qPrintable(program.opaque().join('\n')));
-        const RunResult result =
-            runToEnd(compile(program.graph(), analysis, DeviceMap(), files, options), {}, nullptr);
-        QStringList wrong;
-        for (const StepError& error : result.errors) wrong << QString::fromStdString(error.message);
-        for (const auto& expected : program.expected()) {
-            const Tensor* got = result.tensor(expected.from);
-            const QString problem = got ? compared(*got, *expected.tensor) : QStringLiteral("has no result");
-            if (!problem.isEmpty()) wrong << QString::fromStdString(expected.label) + ' ' + problem;
-        }
+        const QStringList wrong = problemsOf(program);
         QVERIFY2(wrong.isEmpty(),
                  qPrintable(QString::number(wrong.size()) + " results differ:\n" + wrong.join('\n')));
         if (other.isEmpty())
             QVERIFY2(program.ops().size() >= 240, qPrintable(QString::number(program.ops().size())));
+    }
+
+    /// torch.amp.GradScaler's two ops, which PyTorch 1.13 has on a GPU only.
+    void lossScalesFollowTheGradients() {
+        const auto f32 = [](std::vector<json> values) {
+            const std::size_t count = values.size();
+            return json{{"dtype", "float32"}, {"shape", {count}}, {"values", std::move(values)}};
+        };
+        const auto unscale = [&](json last, double foundBefore, double found) {
+            return json{
+                {"op", "aten::_amp_foreach_non_finite_check_and_unscale_"},
+                {"arguments",
+                 {{"self", {{"tensors", {f32({2, -4}), f32({last})}}}},
+                  {"found_inf", {{"tensor", f32({foundBefore})}}},
+                  {"inv_scale", {{"tensor", f32({0.25})}}}}},
+                {"results", {f32({0.5, -1}), f32({last.is_string() ? last : json(0.25)}), f32({found})}}};
+        };
+        const auto update = [&](int tracker, double found, double scaleAfter, int trackerAfter) {
+            const auto count = [](int value) {
+                return json{{"dtype", "int32"}, {"shape", {1}}, {"values", {value}}};
+            };
+            return json{{"op", "aten::_amp_update_scale_"},
+                        {"arguments",
+                         {{"self", {{"tensor", f32({8})}}},
+                          {"growth_tracker", {{"tensor", count(tracker)}}},
+                          {"found_inf", {{"tensor", f32({found})}}},
+                          {"scale_growth_factor", 2.0},
+                          {"scale_backoff_factor", 0.5},
+                          {"growth_interval", 3}}},
+                        {"results", {f32({scaleAfter}), count(trackerAfter)}}};
+        };
+        json calls = json::array({unscale(1, 0, 0), unscale("inf", 0, 1), unscale("-inf", 0, 1)});
+        calls.insert(calls.end(), {unscale("nan", 0, 1), unscale(1, 1, 1)});
+        calls.insert(calls.end(), {update(0, 0, 8, 1), update(2, 0, 16, 0), update(2, 1, 4, 0)});
+        const QStringList wrong = problemsOf(Calls(calls));
+        QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
     }
 
     /// The node keeps the types, the device rule of its op and the reason; a run fails before its first step.

@@ -76,7 +76,7 @@ void index(Mapping& m) {
 
 void indexPut(Mapping& m) {
     const Value x = m.tensor("self");
-    const Value values = m.cast(m.tensor("values"), x.type.dtype);
+    Value values = m.cast(m.tensor("values"), x.type.dtype);
     const bool adds = m.flag("accumulate", false);
     int first = 0;
     const std::vector<Value> indices = indicesOf(m, x, first);
@@ -92,6 +92,7 @@ void indexPut(Mapping& m) {
     }
     for (const Value& i : indices)
         if (isMask(i)) Mapping::refuse("it has a mask among other indices");
+    values = m.onDevice(values, x.device); // PyTorch copies a scalar on the CPU
     const Value rows = rowsOf(m, indices);
     std::vector<std::int64_t> dims = rows.type.shape.dims();
     dims.pop_back();
@@ -184,9 +185,9 @@ void addIndexing(Rows& rows) {
         rows.push_back({name, map, false});
     };
     row("index", index);
-    row("index_put", indexPut);
+    rows.push_back({"index_put", indexPut, true});
     row("_unsafe_index", index);
-    row("_index_put_impl", indexPut);
+    rows.push_back({"_index_put_impl", indexPut, true});
     row("index_select", indexSelect);
     row("gather", gather);
     row("scatter", scatter);

@@ -101,6 +101,43 @@ void copyEach(Mapping& m) {
         m.give(i, m.onDevice(sources[i], m.call().results[i].device));
 }
 
+/// torch.amp.GradScaler: multiplies the gradients by inv_scale. found_inf is 1 if an element is not finite.
+void unscaleEach(Mapping& m) {
+    const std::vector<Value> items = m.tensors("self");
+    const Value found = m.tensor("found_inf");
+    const Value factor = m.tensor("inv_scale");
+    if (items.size() + 1 != m.resultCount()) Mapping::refuse("its numbers of operands and results differ");
+    Mapping::Inputs sums;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        // 0 times an element is NaN unless the element is finite.
+        const Value zeros = m.mul(items[i], m.constant(0, items[i].type.dtype));
+        sums.emplace_back(m.cast(m.reduce("ReduceSum", zeros, {}, false), found.type.dtype));
+        m.give(i, m.mul(items[i], m.cast(factor, items[i].type.dtype)));
+    }
+    const Value isNotFinite = m.make("IsNaN", {m.make("Sum", sums)});
+    m.give(items.size(), m.make("Where", {isNotFinite, m.constant(1, found.type.dtype), found}));
+}
+
+/// torch.amp.GradScaler: a smaller scale after a step with found_inf, a larger one after growth_interval
+/// steps without.
+void updateScale(Mapping& m) {
+    const Value scale = m.tensor("self");
+    const Value steps = m.tensor("growth_tracker");
+    const DType counted = steps.type.dtype;
+    const Value isFound =
+        m.make("Greater", {m.tensor("found_inf"), m.constant(0, m.tensor("found_inf").type.dtype)});
+    const Value next = m.add(steps, m.constant(1, counted));
+    const double interval = static_cast<double>(m.integer("growth_interval"));
+    const Value grows = m.make("Equal", {next, m.constant(interval, counted)});
+    const auto factor = [&](const char* name, const char* other) {
+        return m.scaled(scale, m.number(m.has(name) ? name : other));
+    };
+    const Value calm = m.make("Where", {grows, factor("scale_growth_factor", "growth_factor"), scale});
+    m.give(0, m.make("Where", {isFound, factor("scale_backoff_factor", "backoff_factor"), calm}));
+    const Value starts = m.make("Or", {isFound, grows});
+    m.give(1, m.make("Where", {starts, m.constant(0, counted), next}));
+}
+
 } // namespace
 
 void addLists(Rows& rows) {
@@ -123,6 +160,8 @@ void addLists(Rows& rows) {
     row("_foreach_lerp", lerpEach);
     row("_foreach_norm", normEach);
     row("_foreach_copy", copyEach);
+    row("_amp_foreach_non_finite_check_and_unscale", unscaleEach);
+    row("_amp_update_scale", updateScale);
     row("_foreach_zero", [](Mapping& m) {
         for (std::size_t i = 0; i < m.resultCount(); ++i) m.give(i, m.filled(0, m.type(i)));
     });

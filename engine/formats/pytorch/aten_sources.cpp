@@ -11,7 +11,11 @@ void full(Mapping& m) {
     const char* name = "fill_value";
     for (const char* other : {"value", "s"})
         if (m.has(other)) name = other;
-    if (m.isTensor(name)) return m.give(m.expand(m.operand(name, m.dtype()), m.shape()));
+    if (m.isTensor(name)) {
+        const Value value = m.operand(name, m.dtype());
+        if (value.device == m.call().device) return m.give(m.expand(value, m.shape()));
+        return m.give(m.add(m.filled(0, m.type()), value)); // the host reads a scalar on the CPU
+    }
     m.give(m.filled(m.number(name), m.type()));
 }
 
@@ -93,7 +97,8 @@ void addSources(Rows& rows) {
                              "empty_strided", "new_empty_strided", "empty_permuted"})
         row(name, zeros);
     for (const char* name : {"ones", "ones_like", "new_ones"}) row(name, ones);
-    for (const char* name : {"full", "full_like", "new_full", "fill", "scalar_tensor"}) row(name, full);
+    for (const char* name : {"full", "full_like", "new_full", "scalar_tensor"}) row(name, full);
+    rows.push_back({"fill", full, true});
     row("arange", arange);
     row("linspace", linspace);
     row("eye", eye);
