@@ -1,6 +1,7 @@
 #include "backends/cpu/convolution.h"
 
 #include "backends/cpu/channels_last_convolution.h"
+#include "backends/cpu/direct_convolution.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/packed_product.h"
@@ -99,6 +100,7 @@ std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s,
                                                            const ProductEnding& ending) {
     if (isEmpty(s)) return nullptr;
     if (auto made = makeWinograd(s, tensors, ending)) return made;
+    if (auto made = makeDirect(s, tensors, ending)) return made;
     if (auto made = makeChannelsLast(s, tensors, ending)) return made;
     return onednn::makeConvolution(s, tensors, ending);
 }

@@ -1,0 +1,181 @@
+#include "backends/cpu/direct_convolution.h"
+
+#include "backends/cpu/direct_loops.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/strided.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <algorithm>
+#include <optional>
+
+namespace twb {
+namespace {
+
+std::optional<ChannelsEnding> endingOf(const ProductEnding& ending) {
+    ChannelsEnding out;
+    switch (ending.activation) {
+    case ProductActivation::none:
+        return out;
+    case ProductActivation::relu:
+        out.least = 0;
+        return out;
+    case ProductActivation::clip:
+        out.least = ending.alpha;
+        out.most = ending.beta;
+        return out;
+    default:
+        return std::nullopt;
+    }
+}
+
+bool isPointwise(const Window& window) {
+    return std::ranges::all_of(window.axes, [](const WindowAxis& axis) {
+        return axis.kernel == 1 && axis.stride == 1 && axis.padBegin == 0 && axis.padEnd == 0;
+    });
+}
+
+DirectSizes sizesOf(const Convolution& s) {
+    DirectSizes out;
+    if (isPointwise(s.window)) { // positions of all images form one row
+        out.width = out.outWidth = s.batch * s.window.outCount();
+    } else {
+        const WindowAxis& rows = s.window.axes[0];
+        const WindowAxis& columns = s.window.axes[1];
+        out = {.height = rows.in,
+               .width = columns.in,
+               .outHeight = rows.out,
+               .outWidth = columns.out,
+               .kernelHeight = rows.kernel,
+               .kernelWidth = columns.kernel,
+               .down = rows.stride,
+               .across = columns.stride,
+               .padTop = rows.padBegin,
+               .padLeft = columns.padBegin};
+    }
+    out.inner = s.inChannels;
+    out.columns = out.step = s.outChannels;
+    out.panel = directPanel(s.outChannels);
+    return out;
+}
+
+std::int64_t threadCount() {
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+class DirectConvolution final : public NativeConvolution {
+public:
+    DirectConvolution(const Convolution& s, const ChannelsEnding& ending)
+        : m_sizes(sizesOf(s)), m_ending(ending), m_positions(s.batch * s.window.outCount()),
+          m_panels((m_sizes.columns + m_sizes.panel - 1) / m_sizes.panel) {}
+
+    bool run(const Data& data) override {
+        if (!m_weights) {
+            m_weights = hostAllocator().allocate(static_cast<std::size_t>(packedCount()) * sizeof(float),
+                                                 MemoryKind::pageable);
+            pack(static_cast<const float*>(data.w), static_cast<float*>(m_weights->data()));
+        }
+        ChannelsEnding ending = m_ending;
+        ending.bias = static_cast<const float*>(data.bias);
+        ending.added = static_cast<const float*>(data.added);
+        compute(static_cast<const float*>(data.x), static_cast<const float*>(m_weights->data()), ending,
+                static_cast<float*>(data.y));
+        return true;
+    }
+    bool hasPackedWeights() const override { return m_weights != nullptr; }
+
+private:
+    std::int64_t taps() const { return m_sizes.kernelHeight * m_sizes.kernelWidth; }
+    std::int64_t packedCount() const {
+        return (m_sizes.columns + kChannelLanes - 1) / kChannelLanes * kChannelLanes * m_sizes.inner * taps();
+    }
+
+    void pack(const float* w, float* out) const {
+        const DirectSizes& s = m_sizes;
+        parallelRanges(m_panels, packedCount(), 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t panel = begin; panel < end; ++panel) {
+                const std::int64_t first = panel * s.panel;
+                const std::int64_t rest = (s.columns - first + kChannelLanes - 1) / kChannelLanes;
+                const std::int64_t width = std::min(s.panel, rest * kChannelLanes);
+                float* to = out + first * taps() * s.inner;
+                for (std::int64_t tap = 0; tap < taps(); ++tap)
+                    for (std::int64_t k = 0; k < s.inner; ++k)
+                        for (std::int64_t column = first; column < first + width; ++column)
+                            *to++ = column < s.columns ? w[(column * s.inner + k) * taps() + tap] : 0;
+            }
+        });
+    }
+
+    /// Threads compute neighbouring positions, which they wrote themselves in the step before; with few
+    /// positions, neighbouring panels, whose weights each alone reads.
+    void compute(const float* x, const float* w, const ChannelsEnding& ending, float* y) const {
+        constexpr std::int64_t kFewPositions = 48; // of a thread
+        const std::int64_t threads = threadCount();
+        const bool isFew = m_positions < kFewPositions * threads && m_panels >= threads;
+        const std::int64_t parts = std::min(threads, isFew ? m_panels : m_positions);
+        const std::int64_t work = m_positions * m_sizes.inner * taps() * m_sizes.columns / 4;
+        parallelRanges(parts, work, 1, [&](std::int64_t begin, std::int64_t end) {
+            const auto share = [&](std::int64_t count, bool isShared) {
+                return isShared ? std::pair(count * begin / parts, count * end / parts)
+                                : std::pair(std::int64_t{0}, count);
+            };
+            const auto [first, last] = share(m_positions, !isFew);
+            const auto [firstPanel, lastPanel] = share(m_panels, isFew);
+            directKernels()->convolve(m_sizes, x, w, first, last, firstPanel, lastPanel, ending, y);
+        });
+    }
+
+    const DirectSizes m_sizes;
+    const ChannelsEnding m_ending;
+    const std::int64_t m_positions; ///< of y, of all images
+    const std::int64_t m_panels;
+    BufferPtr m_weights; ///< packed
+};
+
+/// oneDNN is as fast or faster with AVX2, and with weights that stay in the cache unless a tensor is added,
+/// which it copies first. Windows at neighbouring positions share a tile.
+bool fits(const Convolution& s, bool adds) {
+    constexpr std::int64_t kLeastWeights = 1 << 18;
+    constexpr std::int64_t kLeastChannels = 8;
+    constexpr std::int64_t kLeastWidth = 4;
+    if (!__builtin_cpu_supports("avx512f") || s.groups != 1 || s.inChannels < kLeastChannels ||
+        s.outChannels < kChannelLanes ||
+        (!adds && s.inChannels * s.outChannels * s.window.tapCount() < kLeastWeights))
+        return false;
+    if (isPointwise(s.window)) return s.batch * s.window.outCount() >= kLeastWidth;
+    return s.window.rank() == 2 && s.window.axes[1].out >= kLeastWidth &&
+           std::ranges::all_of(s.window.axes, [](const WindowAxis& axis) {
+               return axis.dilation == 1 && axis.padBegin >= 0 && axis.padEnd >= 0;
+           });
+}
+
+} // namespace
+
+const DirectKernels* directKernels() {
+    static const DirectKernels* const chosen = []() -> const DirectKernels* {
+        if (__builtin_cpu_supports("avx512f")) return &avx512::directKernels;
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::directKernels;
+        return nullptr;
+    }();
+    return chosen;
+}
+
+std::unique_ptr<NativeConvolution>
+makeDirect(const Convolution& sizes, const NativeConvolution::Tensors& tensors, const ProductEnding& ending) {
+    const auto isFitting = [](const TensorView& view) {
+        return view.dtype == DType::f32 && isChannelsLast(view);
+    };
+    const std::optional<ChannelsEnding> whole = endingOf(ending);
+    if (!directKernels() || !whole || !tensors.constantWeights || !fits(sizes, tensors.added.data) ||
+        !isFitting(tensors.x) || !isFitting(tensors.y) || (tensors.added.data && !isFitting(tensors.added)))
+        return nullptr;
+    return std::make_unique<DirectConvolution>(sizes, *whole);
+}
+
+} // namespace twb
