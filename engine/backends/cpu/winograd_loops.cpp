@@ -23,7 +23,6 @@ void store(float* to, Pack x) { _mm512_storeu_ps(to, x); }
 Pack all(float x) { return _mm512_set1_ps(x); }
 Pack limited(Pack x, Pack least, Pack most) { return _mm512_min_ps(most, _mm512_max_ps(least, x)); }
 bool isZero(Pack x) { return _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ) == 0; }
-constexpr int kMostRows = 12; ///< of a product that the registers hold
 #else
 using Pack = __m256;
 Pack load(const float* from) { return _mm256_loadu_ps(from); }
@@ -31,47 +30,65 @@ void store(float* to, Pack x) { _mm256_storeu_ps(to, x); }
 Pack all(float x) { return _mm256_set1_ps(x); }
 Pack limited(Pack x, Pack least, Pack most) { return _mm256_min_ps(most, _mm256_max_ps(least, x)); }
 bool isZero(Pack x) { return _mm256_movemask_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NEQ_UQ)) == 0; }
-constexpr int kMostRows = 6; ///< of a product that the registers hold
 #endif
 
 constexpr std::int64_t kWidth = sizeof(Pack) / sizeof(float);
-constexpr int kSide = 6;  ///< of a tile of x
-constexpr int kInner = 4; ///< of a tile of y
 
-// The points of the interpolation are 0, ±3/4, ±3/2 and infinity: all factors are exact, and the largest
-// error is a fifth of that with 0, ±1, ±2.
+/// The transforms of one dimension. In and out may be `step` packs apart.
+template <int side> struct Lines;
 
-/// One dimension of the transform of x. In and out may be `step` packs apart.
-inline void transformLine(const Pack* in, Pack* out, int step) {
-    const Pack d0 = in[0];
-    const Pack d1 = in[step];
-    const Pack d2 = in[2 * step];
-    const Pack d3 = in[3 * step];
-    const Pack d4 = in[4 * step];
-    const Pack d5 = in[5 * step];
-    out[0] = d0 * all(1.265625F) - d2 * all(2.8125F) + d4;
-    const Pack even = d4 - d2 * all(2.25F);
-    const Pack odd = (d3 - d1 * all(2.25F)) * all(0.75F);
-    out[step] = even + odd;
-    out[2 * step] = even - odd;
-    const Pack wideEven = d4 - d2 * all(0.5625F);
-    const Pack wideOdd = (d3 - d1 * all(0.5625F)) * all(1.5F);
-    out[3 * step] = wideEven + wideOdd;
-    out[4 * step] = wideEven - wideOdd;
-    out[5 * step] = d1 * all(1.265625F) - d3 * all(2.8125F) + d5;
-}
+/// The points of the interpolation are 0, ±3/4, ±3/2 and infinity: all factors are exact, and the largest
+/// error is a fifth of that with 0, ±1, ±2.
+template <> struct Lines<4> {
+    static void transform(const Pack* in, Pack* out, int step) {
+        const Pack d0 = in[0];
+        const Pack d1 = in[step];
+        const Pack d2 = in[2 * step];
+        const Pack d3 = in[3 * step];
+        const Pack d4 = in[4 * step];
+        const Pack d5 = in[5 * step];
+        out[0] = d0 * all(1.265625F) - d2 * all(2.8125F) + d4;
+        const Pack even = d4 - d2 * all(2.25F);
+        const Pack odd = (d3 - d1 * all(2.25F)) * all(0.75F);
+        out[step] = even + odd;
+        out[2 * step] = even - odd;
+        const Pack wideEven = d4 - d2 * all(0.5625F);
+        const Pack wideOdd = (d3 - d1 * all(0.5625F)) * all(1.5F);
+        out[3 * step] = wideEven + wideOdd;
+        out[4 * step] = wideEven - wideOdd;
+        out[5 * step] = d1 * all(1.265625F) - d3 * all(2.8125F) + d5;
+    }
+    static void finish(const Pack* in, int step, Pack* out, int outStep) {
+        const Pack sum = in[step] + in[2 * step];
+        const Pack difference = in[step] - in[2 * step];
+        const Pack wideSum = in[3 * step] + in[4 * step];
+        const Pack wideDifference = in[3 * step] - in[4 * step];
+        out[0] = in[0] + sum + wideSum;
+        out[outStep] = difference * all(0.75F) + wideDifference * all(1.5F);
+        out[2 * outStep] = sum * all(0.5625F) + wideSum * all(2.25F);
+        out[3 * outStep] = difference * all(0.421875F) + wideDifference * all(3.375F) + in[5 * step];
+    }
+};
 
-/// One dimension of the transform to y.
-inline void finishLine(const Pack* in, int step, Pack* out, int outStep) {
-    const Pack sum = in[step] + in[2 * step];
-    const Pack difference = in[step] - in[2 * step];
-    const Pack wideSum = in[3 * step] + in[4 * step];
-    const Pack wideDifference = in[3 * step] - in[4 * step];
-    out[0] = in[0] + sum + wideSum;
-    out[outStep] = difference * all(0.75F) + wideDifference * all(1.5F);
-    out[2 * outStep] = sum * all(0.5625F) + wideSum * all(2.25F);
-    out[3 * outStep] = difference * all(0.421875F) + wideDifference * all(3.375F) + in[5 * step];
-}
+/// The points are 0, ±1 and infinity.
+template <> struct Lines<2> {
+    static void transform(const Pack* in, Pack* out, int step) {
+        const Pack d0 = in[0];
+        const Pack d1 = in[step];
+        const Pack d2 = in[2 * step];
+        const Pack d3 = in[3 * step];
+        out[0] = d0 - d2;
+        out[step] = d1 + d2;
+        out[2 * step] = d2 - d1;
+        out[3 * step] = d1 - d3;
+    }
+    static void finish(const Pack* in, int step, Pack* out, int outStep) {
+        const Pack d1 = in[step];
+        const Pack d2 = in[2 * step];
+        out[0] = in[0] + d1 + d2;
+        out[outStep] = d1 - d2 - in[3 * step];
+    }
+};
 
 struct Place {
     std::int64_t image, top, left; ///< in y
@@ -79,11 +96,13 @@ struct Place {
 
 Place placeOf(const WinogradTiles& s, std::int64_t tile) {
     const std::int64_t inImage = tile % (s.down * s.across);
-    return {tile / (s.down * s.across), inImage / s.across * kInner, inImage % s.across * kInner};
+    return {tile / (s.down * s.across), inImage / s.across * s.side, inImage % s.across * s.side};
 }
 
-void transform(const WinogradTiles& s, const float* x, const float* zeros, std::int64_t begin,
-               std::int64_t end, float* out, std::int64_t plane) noexcept {
+template <int side>
+void transformTiles(const WinogradTiles& s, const float* x, const float* zeros, std::int64_t begin,
+                    std::int64_t end, float* out, std::int64_t plane) {
+    constexpr int kSide = side + 2; ///< of a tile of x
     for (std::int64_t tile = begin; tile < end; ++tile) {
         const Place place = placeOf(s, tile);
         const float* elements[kSide * kSide];
@@ -101,10 +120,10 @@ void transform(const WinogradTiles& s, const float* x, const float* zeros, std::
             Pack half[kSide * kSide];
             for (int i = 0; i < kSide * kSide; ++i) tileOfX[i] = load(elements[i] + c);
             for (int column = 0; column < kSide; ++column)
-                transformLine(tileOfX + column, half + column, kSide);
+                Lines<side>::transform(tileOfX + column, half + column, kSide);
             for (int row = 0; row < kSide; ++row) {
                 Pack line[kSide];
-                transformLine(half + row * kSide, line, 1);
+                Lines<side>::transform(half + row * kSide, line, 1);
                 for (int column = 0; column < kSide; ++column)
                     store(to + (row * kSide + column) * plane + c, line[column]);
             }
@@ -112,78 +131,32 @@ void transform(const WinogradTiles& s, const float* x, const float* zeros, std::
     }
 }
 
-/// `rows` rows of a product with one panel.
-template <int rows>
-void multiplyRows(const float* v, const float* u, float* m, std::int64_t inner, std::int64_t stride) {
-    constexpr int kPacks = static_cast<int>(kWinogradPanel / kWidth);
-    constexpr int kAtOnce = 2; // packs of columns whose sums the registers hold
-    for (int first = 0; first < kPacks; first += kAtOnce) {
-        Pack sums[rows][kAtOnce];
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 16
-            for (int p = 0; p < kAtOnce; ++p) sums[r][p] = all(0);
-        const float* at = u + first * kWidth;
-        for (std::int64_t k = 0; k < inner; ++k, at += kWinogradPanel) {
-            Pack factors[kAtOnce];
-#pragma GCC unroll 16
-            for (int p = 0; p < kAtOnce; ++p) factors[p] = load(at + p * kWidth);
-#pragma GCC unroll 16
-            for (int r = 0; r < rows; ++r) {
-                const Pack x = all(v[r * inner + k]);
-#pragma GCC unroll 16
-                for (int p = 0; p < kAtOnce; ++p) sums[r][p] += x * factors[p];
-            }
-        }
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 16
-            for (int p = 0; p < kAtOnce; ++p) store(m + r * stride + (first + p) * kWidth, sums[r][p]);
-    }
-}
-
-template <int rows>
-void multiplyUpTo(int count, const float* v, const float* u, float* m, std::int64_t inner,
-                  std::int64_t stride) {
-    if (count == rows) return multiplyRows<rows>(v, u, m, inner, stride);
-    if constexpr (rows > 1) multiplyUpTo<rows - 1>(count, v, u, m, inner, stride);
-}
-
-void multiply(const float* v, const float* u, float* m, std::int64_t rows, std::int64_t inner,
-              std::int64_t stride) noexcept {
-    const std::int64_t parts = (rows + kMostRows - 1) / kMostRows;
-    for (std::int64_t part = 0; part < parts; ++part) {
-        const std::int64_t from = rows * part / parts;
-        const std::int64_t to = rows * (part + 1) / parts;
-        multiplyUpTo<kMostRows>(static_cast<int>(to - from), v + from * inner, u, m + from * stride, inner,
-                                stride);
-    }
-}
-
-bool finish(const WinogradTiles& s, const float* m, std::int64_t plane, std::int64_t begin, std::int64_t end,
-            const WinogradEnding& ending, float* y) noexcept {
+template <int side>
+bool finishTiles(const WinogradTiles& s, const float* m, std::int64_t plane, std::int64_t begin,
+                 std::int64_t end, const WinogradEnding& ending, float* y) {
+    constexpr int kSide = side + 2; ///< of a tile of x
     const Pack least = all(ending.least);
     const Pack most = all(ending.most);
     Pack difference = all(0); // of each element from itself: NaN if one is infinite or NaN
     for (std::int64_t tile = begin; tile < end; ++tile) {
         const Place place = placeOf(s, tile);
-        const std::int64_t rows = s.outHeight - place.top < kInner ? s.outHeight - place.top : kInner;
-        const std::int64_t columns = s.outWidth - place.left < kInner ? s.outWidth - place.left : kInner;
+        const std::int64_t rows = s.outHeight - place.top < side ? s.outHeight - place.top : side;
+        const std::int64_t columns = s.outWidth - place.left < side ? s.outWidth - place.left : side;
         const std::int64_t first =
             ((place.image * s.outHeight + place.top) * s.outWidth + place.left) * s.columns;
         const float* const from = m + (tile - begin) * s.columns;
         for (std::int64_t c = 0; c < s.columns; c += kWidth) {
-            Pack half[kInner * kSide];
+            Pack half[side * kSide];
             for (int column = 0; column < kSide; ++column) {
                 Pack line[kSide];
                 for (int row = 0; row < kSide; ++row)
                     line[row] = load(from + (row * kSide + column) * plane + c);
-                finishLine(line, 1, half + column, kSide);
+                Lines<side>::finish(line, 1, half + column, kSide);
             }
             const Pack bias = ending.bias ? load(ending.bias + c) : all(0);
             for (std::int64_t row = 0; row < rows; ++row) {
-                Pack line[kInner];
-                finishLine(half + row * kSide, 1, line, 1);
+                Pack line[side];
+                Lines<side>::finish(half + row * kSide, 1, line, 1);
                 const std::int64_t at = first + row * s.outWidth * s.columns + c;
                 for (std::int64_t column = 0; column < columns; ++column) {
                     const Pack sum = line[column] + bias;
@@ -199,10 +172,20 @@ bool finish(const WinogradTiles& s, const float* m, std::int64_t plane, std::int
     return isZero(difference);
 }
 
+void transform(const WinogradTiles& s, const float* x, const float* zeros, std::int64_t begin,
+               std::int64_t end, float* out, std::int64_t plane) noexcept {
+    (s.side == 4 ? transformTiles<4> : transformTiles<2>)(s, x, zeros, begin, end, out, plane);
+}
+
+bool finish(const WinogradTiles& s, const float* m, std::int64_t plane, std::int64_t begin, std::int64_t end,
+            const WinogradEnding& ending, float* y) noexcept {
+    return (s.side == 4 ? finishTiles<4> : finishTiles<2>)(s, m, plane, begin, end, ending, y);
+}
+
 } // namespace
 
 extern const WinogradKernels winogradKernels;
-const WinogradKernels winogradKernels{transform, multiply, finish};
+const WinogradKernels winogradKernels{transform, finish};
 
 } // namespace twb::TWB_ISA
 

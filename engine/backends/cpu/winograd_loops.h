@@ -5,20 +5,20 @@
 namespace twb {
 
 /// A convolution with windows of 3 × 3 and stride 1, of channels-last tensors, by Winograd's algorithm
-/// F(4 × 4, 3 × 3): the result is cut into tiles of 4 × 4, and each of the 36 elements of a transformed tile
-/// is multiplied by a matrix of its own. Tiles are numbered row by row, image after image.
+/// F(side × side, 3 × 3): the result is cut into tiles of side × side, and each of the (side + 2)² elements
+/// of a transformed tile is multiplied by a matrix of its own. Tiles are numbered row by row, image after
+/// image.
 struct WinogradTiles {
+    std::int64_t side = 4;                    ///< 4 or 2
     std::int64_t height = 0, width = 0;       ///< of an image of x
     std::int64_t outHeight = 0, outWidth = 0; ///< of an image of y
     std::int64_t padTop = 0, padLeft = 0;
     std::int64_t down = 0, across = 0; ///< tiles of an image
     std::int64_t inner = 0;            ///< channels of x, a multiple of kWinogradLanes
-    std::int64_t columns = 0;          ///< channels of y, a multiple of kWinogradPanel
+    std::int64_t columns = 0;          ///< channels of y, a multiple of kWinogradLanes
 };
 
-inline constexpr std::int64_t kWinogradElements = 36; ///< of a transformed tile
 inline constexpr std::int64_t kWinogradLanes = 16;
-inline constexpr std::int64_t kWinogradPanel = 32; ///< columns of a panel of transformed weights
 
 /// What follows the convolution. `bias` and `added`, which is laid out like y, may be null; then the result
 /// is limited to [least, most], which keeps NaN.
@@ -30,16 +30,12 @@ struct WinogradEnding {
     bool isLimited = false;
 };
 
-/// The kernels of one instruction set. Transformed tiles are stored as 36 matrices, `plane` elements apart,
-/// with a row per tile.
+/// The kernels of one instruction set. Transformed tiles are stored as a matrix per element, `plane` elements
+/// apart, with a row per tile.
 struct WinogradKernels {
     /// Transforms tiles [begin, end) of x. `zeros`: as many as x has channels.
     void (*transform)(const WinogradTiles& sizes, const float* x, const float* zeros, std::int64_t begin,
                       std::int64_t end, float* out, std::int64_t plane) noexcept = nullptr;
-    /// m = v · u for dense v of rows × inner and a panel u of inner × kWinogradPanel. The rows of m are
-    /// `stride` elements apart.
-    void (*multiply)(const float* v, const float* u, float* m, std::int64_t rows, std::int64_t inner,
-                     std::int64_t stride) noexcept = nullptr;
     /// Transforms products back and writes tiles [begin, end) of y. Returns false if the convolution has a
     /// NaN or an infinity, which the algorithm spreads over the tile.
     bool (*finish)(const WinogradTiles& sizes, const float* m, std::int64_t plane, std::int64_t begin,
