@@ -134,6 +134,14 @@ void addMath(std::vector<Op>& table) {
     erf.outputs[0].types = kNumbers;
     table.push_back(std::move(erf));
 
+    table.push_back(makeFunction("Erfinv", 0, "The number whose error function is X; NaN beyond −1 … 1",
+                                 "Y = erf⁻¹ X", 60, viaFloat<unaryFloatKernel<element::Erfinv>>));
+    table.back().element = {"Erfinv"};
+    table.back().torch = "torch.erfinv({0})";
+    table.back().gradient = [](GradientContext& g) {
+        g.give(0, g.gradient() * (std::sqrt(std::numbers::pi) / 2) * apply("Exp", {g.output() * g.output()}));
+    };
+
     table.push_back(makeUnary("Floor", "Math", 13, "The largest integer ≤ X", "Y = ⌊X⌋", kFloats, 1,
                               viaFloat<unaryFloatKernel<element::Floor>>));
     table.back().element = {"Floor"};
@@ -190,6 +198,7 @@ void addMath(std::vector<Op>& table) {
 
     describe(table, "Asin", "", {operand({5}, {-1, -0.5, 0, 0.5, 1})});
     describe(table, "Acos", "", {operand({5}, {-1, -0.5, 0, 0.5, 1})});
+    describe(table, "Erfinv", "", {operand({5}, {-0.9, -0.5, 0, 0.5, 0.9})});
     describe(table, "Acosh", "", {operand({4}, {1, 2, 3, 4})});
     describe(table, "Atanh", "", {operand({3}, {-0.5, 0, 0.5})});
 }

@@ -64,6 +64,53 @@ struct Erf {
     }
 };
 
+/// The y with erf(y) = x; ±∞ at ±1, NaN beyond.
+struct Erfinv {
+    template <class T> TWB_HOST_DEVICE T operator()(T x) const {
+#ifdef __CUDA_ARCH__
+        return ::erfinv(x);
+#else
+        return static_cast<T>(ofDouble(static_cast<double>(x)));
+#endif
+    }
+
+#ifndef __CUDA_ARCH__
+private:
+    /// The first guess is Giles' single-precision polynomial ("Approximating the erfinv function", GPU
+    /// Computing Gems, 2010); steps of Halley's method make it exact to a few units of double precision.
+    static double ofDouble(double x) {
+        const double size = std::abs(x);
+        if (!(size < 1))
+            return size == 1 ? std::copysign(std::numeric_limits<double>::infinity(), x)
+                             : std::numeric_limits<double>::quiet_NaN();
+        constexpr double kCentre[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                                      -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                                      -0.00417768164,  0.246640727,    1.50140941};
+        constexpr double kTail[] = {-0.000200214257, 0.000100950558, 0.00134934322,
+                                    -0.00367342844,  0.00573950773,  -0.0076224613,
+                                    0.00943887047,   1.00167406,     2.83297682};
+        constexpr double kPi = 3.141592653589793;
+        const double w = -std::log((1 - size) * (1 + size));
+        const bool isCentral = w < 5;
+        const double at = isCentral ? w - 2.5 : std::sqrt(w) - 3;
+        double y = 0;
+        for (int i = 0; i < 9; ++i) y = y * at + (isCentral ? kCentre[i] : kTail[i]);
+        y *= size;
+        if (w > 16) { // beyond single precision: erfc(y) ≈ e^(−y²) / (y √π)
+            const double far = -std::log(1 - size);
+            y = std::sqrt(far - std::log(kPi * far) / 2);
+        }
+        for (int step = 0; step < 3; ++step) {
+            // Near 1, erf has no digits left for the difference.
+            const double excess = size < 0.5 ? std::erf(y) - size : (1 - size) - std::erfc(y);
+            const double newton = excess * std::sqrt(kPi) / 2 * std::exp(y * y);
+            y -= newton / (1 + y * newton);
+        }
+        return std::copysign(y, x);
+    }
+#endif
+};
+
 struct Floor {
     template <class T> TWB_HOST_DEVICE T operator()(T x) const { return std::floor(x); }
 };

@@ -1,6 +1,6 @@
 """Writes calls of aten ops with PyTorch's results, for tests/formats/test_aten_calls.cpp:
     python3 tests/conformance/aten_calls.py OUT.json
-Needs torch. The committed tests/data/aten_calls.json was written with torch 2.9.0; its last 16 calls with 1.13.
+Needs torch. The committed tests/data/aten_calls.json was written with torch 2.9.0; its last 17 calls with 1.13.
 """
 
 import json
@@ -350,6 +350,7 @@ def calls():
     yield "batch_norm", dict(input=torch.tensor([258.0, 260.0]).reshape(1, 1, 2).bfloat16(), weight=torch.ones(1),
                              bias=torch.zeros(1), running_mean=torch.tensor([257.0]), running_var=torch.ones(1),
                              training=False, momentum=0.1, eps=1e-5, cudnn_enabled=False)
+    yield "erfinv", dict(self=t(3, 5, low=-1, high=1))
     wide = t(2, 3, 4, low=-5, high=5)
     yield "hardswish_backward", dict(grad_output=g, self=wide)
     yield "hardsigmoid_backward", dict(grad_output=g, self=wide)

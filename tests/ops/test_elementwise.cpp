@@ -26,6 +26,19 @@ double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
 double hardSigmoid(double x, double a, double b) { return std::max(0.0, std::min(1.0, a * x + b)); }
 
+/// By bisection.
+double inverseErf(double x) {
+    const double size = std::fabs(x);
+    double low = 0;
+    double high = 7;
+    for (int i = 0; i < 200; ++i) {
+        const double middle = (low + high) / 2;
+        const bool isBelow = size < 0.5 ? std::erf(middle) < size : std::erfc(middle) > 1 - size;
+        (isBelow ? low : high) = middle;
+    }
+    return std::copysign((low + high) / 2, x);
+}
+
 const UnaryCase kUnary[] = {
     {"Sin", {}, [](double x) { return std::sin(x); }, -9, 9},
     {"Cos", {}, [](double x) { return std::cos(x); }, -9, 9},
@@ -38,6 +51,7 @@ const UnaryCase kUnary[] = {
     {"Asinh", {}, [](double x) { return std::asinh(x); }, -90, 90},
     {"Acosh", {}, [](double x) { return std::acosh(x); }, 1, 90},
     {"Atanh", {}, [](double x) { return std::atanh(x); }, -0.9, 0.9},
+    {"Erfinv", {}, inverseErf, -0.99, 0.99},
     {"Floor", {}, [](double x) { return std::floor(x); }, -50, 50},
     {"Ceil", {}, [](double x) { return std::ceil(x); }, -50, 50},
     {"Round", {}, [](double x) { return std::nearbyint(x); }, -50, 50},
@@ -135,6 +149,7 @@ private Q_SLOTS:
     void specialValues_data();
     void specialValues();
     void erf();
+    void inverseOfErf();
     void bits();
     void shifts();
     void swiGlu();
@@ -239,6 +254,21 @@ void TestElementwise::erf() {
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
     const Tensor whole = tensorOf(DType::i32, {4}, {0, 1, 100, -100});
     QCOMPARE(valuesOf(runOp("Erf", {}, {whole})[0]), (std::vector<double>{0, 0, 1, -1}));
+}
+
+void TestElementwise::inverseOfErf() {
+    const double almost = 1 - 0x1p-53;
+    const Tensor x = tensorOf(DType::f64, {8}, {0, 1e-300, 0.5, almost, -almost, 1, -1, 1.5});
+    const std::vector<double> wanted{0,
+                                     1e-300 * std::sqrt(std::acos(-1.0)) / 2,
+                                     inverseErf(0.5),
+                                     inverseErf(almost),
+                                     inverseErf(-almost),
+                                     kInf,
+                                     -kInf,
+                                     kNaN};
+    const QString wrong = difference(runOp("Erfinv", {}, {x})[0], {8}, wanted, findOp("Erfinv")->tolerance);
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
 }
 
 void TestElementwise::bits() {

@@ -84,6 +84,7 @@ inline const GradientCase kGradientCases[] = {
     {"Acosh", {}, {{k34, 1.3, 3}}},
     {"Atanh", {}, {{k34, -0.8, 0.8}}},
     {"Erf", {}, {{k34}}},
+    {"Erfinv", {}, {{k34, -0.9, 0.9}}},
     {"Floor", {}, {{{5}}}},
     {"Ceil", {}, {{{5}}}},
     {"Round", {}, {{{5}}}},

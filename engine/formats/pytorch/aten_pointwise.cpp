@@ -254,6 +254,7 @@ void addPointwise(Rows& rows) {
     row("acosh", unary<"Acosh">);
     row("atanh", unary<"Atanh">);
     row("erf", unary<"Erf">);
+    row("erfinv", unary<"Erfinv">);
     row("sign", unary<"Sign">);
     row("sgn", unary<"Sign">);
     row("reciprocal", unary<"Reciprocal">);

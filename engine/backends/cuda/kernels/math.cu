@@ -40,6 +40,7 @@ void addMathKernels(KernelMap& table) {
     add(table, "Acosh", floatKernel<element::Acosh>);
     add(table, "Atanh", floatKernel<element::Atanh>);
     add(table, "Erf", numberKernel<element::Erf>);
+    add(table, "Erfinv", floatKernel<element::Erfinv>);
     add(table, "Floor", floatKernel<element::Floor>);
     add(table, "Ceil", floatKernel<element::Ceil>);
     add(table, "Round", floatKernel<element::Round>);
