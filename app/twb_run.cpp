@@ -342,8 +342,10 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
     }
     writeTrace(command, report, watch, ranks);
     if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
-    sayRemarks(); // remarks that are known only after the run
-    for (const StepError& error : report.result.errors) printMessage(error.message);
+    sayRemarks();                                  // remarks that are known only after the run
+    const std::string why = world.abortSentence(); // is printed already
+    for (const StepError& error : report.result.errors)
+        if (why.empty() || !error.message.ends_with(why)) printMessage(error.message);
     if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");
     if (!isWhole)
         printMessage(fmt::format(
@@ -414,7 +416,9 @@ ExitCode runThere(const RunCommand& command) {
         return ExitCode::cancelled;
     }
     if (end.exitCode == static_cast<int>(ExitCode::fine)) printMessage("measured on " + end.host);
-    return static_cast<ExitCode>(end.exitCode);
+    // A launcher there may end with an exit code of its own.
+    const auto exit = static_cast<ExitCode>(end.exitCode);
+    return exit <= ExitCode::deviceMissing || exit == ExitCode::cancelled ? exit : ExitCode::runFailed;
 }
 
 /// When a file was written; nothing if there is none.

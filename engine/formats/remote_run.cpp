@@ -105,12 +105,13 @@ public:
         out.exitCode = follow();
         if (out.exitCode == RemoteCommand::kLost) throw LostConnection(m_machine.host());
         out.isCancelled = m_isStopped && out.exitCode != 0;
-        fetch("report.json", m_run.report);
-        fetch("trace.json", m_run.trace);
+        const bool hasReport = fetch("report.json", m_run.report);
+        if (!m_run.trace.empty()) fetch("trace.json", m_run.trace);
         fetchWritten();
         if (m_run.hasEvents) out.messages = m_machine.run(fmt::format("cat {}/err", shellWord(m_folder)));
         remove();
-        if (out.exitCode == kKilled && !out.isCancelled)
+        // A launcher has this exit code if one of its ranks was killed; the messages and the report name it.
+        if (out.exitCode == kKilled && !out.isCancelled && !hasReport)
             throw Error(ErrorCode::failed,
                         fmt::format("the run on {0} was killed: {0} has too little memory, was restarted, or "
                                     "somebody ended it. Give the same command again to start it anew",
@@ -258,8 +259,10 @@ private:
             fmt::format("cd {} || exit 1\ni=0\n"
                         "while ! [ -f pid ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done\n"
                         "p=$(cat pid 2>/dev/null) || exit {}\n{}\n"
-                        "exit $(cat exit 2>/dev/null || echo {})\n",
-                        shellWord(m_folder), kKilled, show, kKilled);
+                        "e=$(cat exit 2>/dev/null || echo {})\n"
+                        "[ $e != {} ] || e=1\n" // of a launcher; ssh has this exit code, too
+                        "exit $e\n",
+                        shellWord(m_folder), kKilled, show, kKilled, RemoteCommand::kLost);
         RemoteCommand command(m_machine.shell(), script, m_run.hasEvents);
         bool isOpen = m_run.hasEvents;
         bool isTold = false; // to stop
@@ -303,17 +306,17 @@ private:
         }
     }
 
-    /// Copies a file of the run here; a run that has failed may have none.
-    void fetch(const char* name, const std::string& to) const {
-        if (to.empty()) return;
+    /// Copies a file of the run here, unless `to` is empty. False if the run, which has failed, has none.
+    bool fetch(const char* name, const std::string& to) const {
         std::string text = m_machine.run(fmt::format("cat {}/{} 2>/dev/null", shellWord(m_folder), name));
-        if (text.empty()) return;
+        if (text.empty() || to.empty()) return !text.empty();
         auto json = nlohmann::ordered_json::parse(text, nullptr, false);
         if (json.is_object() && json.contains("schema")) {
             json["host"] = m_machine.host();
             text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
         }
         writeFileAtomically(to, text);
+        return true;
     }
 
     const RemoteRun& m_run;

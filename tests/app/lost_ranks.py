@@ -32,7 +32,7 @@ from host_bed import CannotMakeHosts, Hosts, wait_for
 from several_hosts import A, B, ENDLESS, LAUNCHERS, TRAIN, VARIABLES, Suite, write_project, write_training
 
 RANKS = 3
-STALL_S = 3
+STALL_S = 2
 LIMIT_S = 5
 LAST_STEP = 'its last step was "'
 
@@ -61,8 +61,8 @@ class Trials(Suite):
                                               ("AllReduce", "sum", "cpu", {}, ["p"])])
         there = self.hosts.bed / "there"
         there.mkdir(exist_ok=True)
-        (there / "mpirun").unlink(missing_ok=True)
-        (there / "mpirun").symlink_to(shutil.which(self.launcher.program))
+        (there / "mpirun").write_text(f'#!/bin/sh\nexec {self.launcher.program} "$@"\n')
+        (there / "mpirun").chmod(0o755)
         job = self.hosts.start(A, [self.twb, "run", "g.twb", "--on", f"ssh:{B}:{self.folder}/runs", "--ranks", str(RANKS),
                                    "--iterations", "1000000000", "--trace", "t.json", "--report", "r.json", "--quiet"],
                                {"TWB_REMOTE_PROGRAM": str(self.twb)})
@@ -102,8 +102,8 @@ class Trials(Suite):
         report = self.json("r.json")
         error = report["error"] if "error" in report else report["errors"][0]["message"]
         said = f"rank {rank} of {RANKS} lost with exit code {exit_code}:\n{error}\n{err}"
-        assert exit_code != 0 and report["status"] == "failed", said
-        assert error.startswith(wanted) and LAST_STEP in error, said
+        assert 0 < exit_code and report["status"] == "failed", said
+        assert wanted in error and LAST_STEP in error, said  # behind the name of a step that waited for the rank
         assert f"twb: {wanted}" in err and LAST_STEP in err, said
         assert len(set(re.findall(r"twb: (rank \d+)", err))) == 1, said
         self.expect_nobody_left()

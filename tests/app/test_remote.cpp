@@ -220,6 +220,59 @@ private Q_SLOTS:
         QVERIFY2(ended.err.contains("Expected all tensors to be on the same device"), qPrintable(ended.err));
     }
 
+    /// Of MPICH's launcher, for example; it is that of ssh without a connection, too.
+    void anExitCodeOfALauncherThereIsAFailure() {
+        const Program twb;
+        twb.save("g.twb", smallGraph());
+        twb.write("there.sh", QString("#!/bin/sh\n[ \"$1\" = run ] && exit 255\nexec %1 \"$@\"\n")
+                                  .arg(Program::path())
+                                  .toUtf8());
+        QFile::setPermissions(twb.file("there.sh"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        qputenv("TWB_REMOTE_PROGRAM", twb.file("there.sh").toUtf8());
+        const Ended ended = twb.run({"run", "g.twb", "--on", m_on});
+        QCOMPARE(ended.exit, 1);
+        QVERIFY2(!ended.err.contains("the connection to there was lost"), qPrintable(ended.err));
+        QCOMPARE(m_host->runs(), QStringList());
+    }
+
+    /// The rank is named; the program there was not killed as a whole.
+    void aKilledRankThereIsNamed() {
+        if (QStandardPaths::findExecutable("mpirun").isEmpty()) QSKIP("no mpirun");
+        const Program twb;
+        GraphMaker maker = longGraph();
+        maker.node("AllReduce", "sum", "cpu", {}, {maker.graph().findByName("b")->id});
+        twb.save("g.twb", maker);
+        QProcess process;
+        start(process, twb,
+              longRun(m_on, "1000000") << "--ranks"
+                                       << "2");
+        pid_t rank = 0;
+        const auto findRank = [&] {
+            for (const QString& pid : QDir("/proc").entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+                const QString work = QFile::symLinkTarget(QStringLiteral("/proc/%1/cwd").arg(pid));
+                QFile environ(QStringLiteral("/proc/%1/environ").arg(pid));
+                QFile name(QStringLiteral("/proc/%1/comm").arg(pid));
+                if (!work.startsWith(m_host->folder()) || !environ.open(QIODevice::ReadOnly) ||
+                    !name.open(QIODevice::ReadOnly) || name.readAll() != "twb\n")
+                    continue;
+                const QList<QByteArray> variables = environ.readAll().split('\0');
+                if (variables.contains("OMPI_COMM_WORLD_RANK=1") || variables.contains("PMI_RANK=1"))
+                    rank = pid.toInt();
+            }
+            return rank > 0;
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(findRank(), 300'000);
+        ::kill(rank, SIGKILL);
+        const Ended ended = Program::wait(process, 300'000);
+        QCOMPARE(ended.exit, 1);
+        QVERIFY2(ended.err.contains("rank 1 of 2 was killed or has ended early") &&
+                     !ended.err.contains("the run on there was killed"),
+                 qPrintable(ended.err));
+        QCOMPARE(twb.json("r.json").at("status"), "failed");
+        QTRY_VERIFY(m_host->processes().empty());
+        QCOMPARE(m_host->runs(), QStringList());
+    }
+
     void ctrlCStopsTheRunThere() {
         const Program twb;
         twb.save("g.twb", longGraph());
