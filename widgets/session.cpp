@@ -5,6 +5,7 @@
 
 #include <QFileInfo>
 #include <QPointer>
+#include <QScreen>
 #include <QSettings>
 #include <QTimer>
 
@@ -45,6 +46,7 @@ MainWindow& Session::addWindow() {
         // When the last window closes, its file remains in the session.
         if (!m_windows.empty()) remember();
     });
+    window->resize(window->size().boundedTo(window->screen()->availableSize()));
     window->show();
     return *window;
 }

@@ -9,6 +9,7 @@
 #include "widgets/window_hand.h"
 
 #include <QDir>
+#include <QScreen>
 #include <QThread>
 
 #include <algorithm>
@@ -69,6 +70,19 @@ private Q_SLOTS:
         QVERIFY(!startPage(window).isVisible());
         QVERIFY(window.canvas().isVisible());
         QVERIFY(window.document().path().isEmpty()); // saving must not change the example
+    }
+
+    /// The window was once 1440 x 900 pixels on every screen.
+    void aWindowIsNoLargerThanTheScreen() {
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({});
+        const MainWindow& window = *session.windows().front();
+        const QSize room = window.screen()->availableSize();
+        QVERIFY2(room.width() < 1440 && room.height() < 900, "the screen of the test is too large for it");
+        QCOMPARE(window.height(), room.height());
+        constexpr int kMinimum = 900; // of the window's width, which this screen may lack
+        QVERIFY2(window.width() <= std::max(room.width(), kMinimum),
+                 qPrintable(QString::number(window.width())));
     }
 
     void byKeysTheStartPageOpensWhatWasOpenAndIsLeft() {
