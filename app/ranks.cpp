@@ -254,9 +254,12 @@ void Ranks::watch(int status, int reasons) const {
     try {
         tellReasons(status, reasons);
         int how = 0;
-        // A launcher kills the first process, too. It says why, if the ranks have not met yet.
+        // A launcher that ends its ranks signals the first process, too.
         const bool isKnown = ::read(status, &how, sizeof how) == sizeof how;
-        if (!m_shared->hasEnded && (isKnown || m_shared->hasFolder)) {
+        const bool isTold = WIFEXITED(how) && WEXITSTATUS(how) == static_cast<int>(ExitCode::cancelled);
+        // Ranks that have not met cannot see each other's reasons; the launcher has told this one.
+        const bool isAnswer = !m_shared->hasFolder && (!isKnown || isTold);
+        if (!m_shared->hasEnded && !isAnswer) {
             // MPI ends a rank with an exit code if the connection to another one is lost.
             if (!isKnown || !WIFSIGNALED(how)) awaitReason();
             const RankPulse* const pulse = m_shared->hasFolder ? open(m_launcher.rank) : nullptr;

@@ -274,10 +274,13 @@ private:
             const Other& other = m_others[static_cast<std::size_t>(peer)];
             if (peer == rank() || other.last.isLeaving) continue;
             if (now - other.heard > m_stallNs)
-                return abort(
-                    fmt::format("rank {} has not answered for {:g} s: it was stopped, has ended or has lost "
-                                "its connection; {}",
-                                peer, seconds, lastStepOf(other)));
+                return abort(fmt::format(
+                    "rank {} has not answered for {:g} s: it was stopped, has ended or has lost "
+                    "its connection; {}{}",
+                    peer, seconds, lastStepOf(other),
+                    info().localSize < size() ? ". If the launcher does not end, press Ctrl-C: it "
+                                                "waits for a machine that cannot be reached"
+                                              : ""));
             // A rank that answers may be long in a step, but not while others wait for a call that it does
             // not make.
             const bool isAwaited = m_callPeer == kAll ? other.last.calls < m_calls : peer == m_callPeer;

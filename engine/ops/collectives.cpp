@@ -58,7 +58,14 @@ void inferAllReduce(InferContext& ctx) {
         ctx.fail("attribute", -1,
                  fmt::format("num_outputs is {}, but AllReduce has {} input{}; give it one output for each",
                              outputs, ctx.inputCount(), ctx.inputCount() == 1 ? "" : "s"));
-    if (ctx.attributes().text("reduction") == "mean" && !isFloating(ctx.input(0)->dtype))
+    const std::string& reduction = ctx.attributes().text("reduction");
+    if (reduction != "max" && ctx.input(0)->dtype == DType::boolean)
+        ctx.fail(
+            "dtype-mismatch", 0,
+            fmt::format("the {} over ranks needs a number, not bool: cast the tensor, or set reduction to "
+                        "max, which is true where it is true on any rank",
+                        reduction));
+    if (reduction == "mean" && !isFloating(ctx.input(0)->dtype))
         ctx.fail("dtype-mismatch", 0,
                  fmt::format("the mean over ranks needs a floating-point dtype, not {}: cast the tensor, or "
                              "set reduction to sum or max",
@@ -107,6 +114,9 @@ Collective callOf(const KernelContext& ctx, CollectiveKind kind, const TensorVie
     return call;
 }
 
+/// A bool is a byte 0 or 1, and worlds reduce numbers.
+DType numbersOf(DType dtype) { return dtype == DType::boolean ? DType::u8 : dtype; }
+
 /// The buffer that several tensors share for one call.
 class Bucket final : public KernelState {
 public:
@@ -120,6 +130,7 @@ void allReduceKernel(const KernelContext& ctx) {
         const DenseInput in(ctx.inputs[0]);
         Collective call = callOf(ctx, CollectiveKind::allReduce, in.view(), ctx.outputs[0]);
         call.reduction = reductionOf(ctx.attributes);
+        call.dtype = numbersOf(call.dtype);
         return world.run(std::move(call));
     }
     std::unique_ptr<KernelState> own;
@@ -139,7 +150,7 @@ void allReduceKernel(const KernelContext& ctx) {
     Collective call;
     call.kind = CollectiveKind::allReduce;
     call.reduction = reductionOf(ctx.attributes);
-    call.dtype = ctx.inputs[0].dtype;
+    call.dtype = numbersOf(ctx.inputs[0].dtype);
     call.source = call.target = buffer.data();
     call.count = count;
     call.label = ctx.label;
@@ -315,9 +326,9 @@ CollectiveLoad collectiveLoad(const Op& op, std::span<const TensorType> inputs, 
 void addCollectives(std::vector<Op>& table) {
     Op allReduce = makeCollective(CollectiveKind::allReduce,
                                   "The sum, mean or maximum of all ranks' tensors, on every rank",
-                                  "Y = Σᵣ Xᵣ", kNumbers, allReduceKernel, allReduceGradient);
-    allReduce.inputs = {variadicPort("X", "tensor", kNumbers, "T")};
-    allReduce.outputs = {variadicPort("Y", "", kNumbers, "T")};
+                                  "Y = Σᵣ Xᵣ", kAll, allReduceKernel, allReduceGradient);
+    allReduce.inputs = {variadicPort("X", "tensor", kAll, "T")};
+    allReduce.outputs = {variadicPort("Y", "", kAll, "T")};
     AttributeSpec outputs = integerAttribute("num_outputs", 1, "Number of outputs: one for each input");
     outputs.minimum = 1;
     allReduce.attributes = {

@@ -66,7 +66,10 @@ class Trials(Suite):
         job = self.hosts.start(A, [self.twb, "run", "g.twb", "--on", f"ssh:{B}:{self.folder}/runs", "--ranks", str(RANKS),
                                    "--iterations", "1000000000", "--trace", "t.json", "--report", "r.json", "--quiet"],
                                {"TWB_REMOTE_PROGRAM": str(self.twb)})
-        return job, lambda: all(self.process(rank) for rank in range(RANKS))
+        return job, lambda: all(list(self.temporary(B).glob(f"twb-ranks-*/rank{rank}")) for rank in range(RANKS))
+
+    def temporary(self, host):
+        return Path(f"/proc/{self.hosts.inside[host]}/root/tmp")
 
     def lose(self, start, number):
         """Returns the seconds from the signal to the end of the job."""
@@ -107,8 +110,7 @@ class Trials(Suite):
         assert f"twb: {wanted}" in err and LAST_STEP in err, said
         assert len(set(re.findall(r"twb: (rank \d+)", err))) == 1, said
         self.expect_nobody_left()
-        left = [str(path) for name in (A, B) for path in
-                Path(f"/proc/{self.hosts.inside[name]}/root/tmp").glob("twb-ranks-*")]
+        left = [str(path) for name in (A, B) for path in self.temporary(name).glob("twb-ranks-*")]
         left += [str(path) for path in (self.folder / "net.ranks").glob(".twb-ranks-*")]
         runs = self.folder / "runs"
         left += [str(path) for path in (runs.iterdir() if runs.exists() else [])]

@@ -306,12 +306,51 @@ private Q_SLOTS:
                 }
                 QCOMPARE(analysis.errorCount(), 1U);
                 const std::string& message = analysis.diagnostics.front().message;
+                if (dtype == DType::boolean && std::string_view(op) == "AllReduce") {
+                    QVERIFY2(
+                        message.find("the sum over ranks needs a number, not bool: cast the tensor, or set "
+                                     "reduction to max") != std::string::npos,
+                        message.c_str());
+                    continue;
+                }
                 QVERIFY2(
                     message.find(fmt::format("{} is not implemented for {}: its input X takes f32, f64, f16, "
                                              "bf16, i8, i16, i32, i64, u8, u16, u32, u64",
                                              op, name(dtype))) != std::string::npos,
                     message.c_str());
             }
+    }
+
+    void theMaximumOfBoolsIsTrueWhereItIsOnAnyRank() {
+        constexpr std::size_t ranks = 3;
+        for (const bool isGroup : {false, true}) {
+            std::vector<Values> results(ranks);
+            const auto errors = onRanks(static_cast<int>(ranks), [&](const std::shared_ptr<World>& world) {
+                const auto r = static_cast<std::size_t>(world->rank());
+                const auto files = std::make_shared<MemoryFiles>();
+                Values own(4); // false on all ranks, true on one, true on one, true on all
+                own[1] = r == 0;
+                own[2] = r == 2;
+                own[3] = 1;
+                files->put("x.npy", tensorOf(DType::boolean, {4}, own));
+                GraphMaker g;
+                const NodeId x = g.node("File", "x", "cpu", {{"path", std::string("x.npy")}});
+                const NodeId any = g.node(
+                    "AllReduce", "any", "cpu",
+                    {{"reduction", std::string("max")}, {"num_outputs", std::int64_t{isGroup ? 2 : 1}}},
+                    isGroup ? std::vector<NodeId>{x, x} : std::vector<NodeId>{x});
+                CompileOptions options;
+                options.keep.insert({any, isGroup ? 1 : 0});
+                const RunResult result = runIn(world, g.graph(), options, files);
+                if (result.status != RunStatus::finished)
+                    throw Error(ErrorCode::failed, result.errors.at(0).message);
+                const Tensor& tensor = *result.tensor({any, isGroup ? 1 : 0});
+                if (tensor.dtype() != DType::boolean) throw Error(ErrorCode::failed, "not bool");
+                results[r] = valuesOf(tensor);
+            });
+            QCOMPARE(errors, std::vector<std::string>(ranks));
+            for (const Values& values : results) QCOMPARE(values, (Values{0, 1, 1, 1}));
+        }
     }
 
     void shapesDependOnTheNumberOfRanks() {

@@ -30,6 +30,7 @@ std::optional<nccl::Type> typeOf(DType dtype) {
     case DType::i8:
         return nccl::kInt8;
     case DType::u8:
+    case DType::boolean: // a byte 0 or 1, of which there is only the maximum
         return nccl::kUint8;
     case DType::i32:
         return nccl::kInt32;
