@@ -413,7 +413,7 @@ void Import::nameCalls() {
     }
     DeltaBuilder builder(graph, {});
     for (const auto& [prefix, inside] : nodes) {
-        const auto holds = [&](const Frame& frame) {
+        const auto holds = [&, &inside = inside](const Frame& frame) {
             return std::ranges::all_of(inside, [&](const Node* node) {
                 for (const Frame* at = graph.find(node->frame); at; at = graph.find(at->parent))
                     if (at->id == frame.id) return true;
