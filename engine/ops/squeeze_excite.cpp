@@ -1,6 +1,5 @@
 #include "ops/squeeze_excite.h"
 
-#include "backends/cpu/dense_input.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "backends/cpu/vector_dots.h"
@@ -81,14 +80,6 @@ std::vector<float> product(const DenseInput& weights, const DenseInput& bias, co
     return out;
 }
 
-void activate(const Attributes& attributes, std::vector<float>& x) {
-    if (attributes.text("activation") == "Relu")
-        for (float& element : x) element = element::Relu{}(element);
-    else
-        VectorMap{VectorFunction::swish, static_cast<float>(attributes.number("alpha"))}(x.data(), x.data(),
-                                                                                         std::ssize(x));
-}
-
 /// x and y may be the same memory.
 void scaleRows(const float* x, const std::vector<float>& factors, const Planes& p, float* y) {
     parallelRanges(p.size, kWork * p.size * p.channels, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -109,6 +100,22 @@ void scalePlanes(const float* x, const std::vector<float>& factors, const Planes
 
 } // namespace
 
+ExcitationProducts::ExcitationProducts(const KernelContext& ctx, std::size_t port)
+    : m_first(ctx.inputs[port]), m_firstBias(ctx.inputs[port + 1]), m_second(ctx.inputs[port + 2]),
+      m_secondBias(ctx.inputs[port + 3]), m_isRelu(ctx.attributes.text("activation") == "Relu"),
+      m_alpha(static_cast<float>(ctx.attributes.number("alpha"))) {}
+
+std::vector<float> ExcitationProducts::factors(const std::vector<float>& means) const {
+    std::vector<float> inner = product(m_first, m_firstBias, means);
+    if (m_isRelu)
+        for (float& element : inner) element = element::Relu{}(element);
+    else
+        VectorMap{VectorFunction::swish, m_alpha}(inner.data(), inner.data(), std::ssize(inner));
+    std::vector<float> out = product(m_second, m_secondBias, inner);
+    VectorMap{VectorFunction::sigmoid}(out.data(), out.data(), std::ssize(out));
+    return out;
+}
+
 void squeezeExciteKernel(const KernelContext& ctx) {
     const TensorView& y = ctx.outputs[0];
     if (y.elementCount() == 0) return;
@@ -118,18 +125,12 @@ void squeezeExciteKernel(const KernelContext& ctx) {
     if (!isSame) copyElements(given, y);
     const auto* x = static_cast<const float*>(isSame ? given.data : y.data);
     auto* to = y.as<float>();
-    const DenseInput first(ctx.inputs[1]);
-    const DenseInput firstBias(ctx.inputs[2]);
-    const DenseInput second(ctx.inputs[3]);
-    const DenseInput secondBias(ctx.inputs[4]);
+    const ExcitationProducts products(ctx, 1);
     const Planes p(y.shape);
     for (std::int64_t image = 0; image < p.batch;
          ++image, x += p.channels * p.size, to += p.channels * p.size) {
         const std::vector<float> means = isLast ? meansOfRows(x, p) : meansOfPlanes(x, p);
-        std::vector<float> inner = product(first, firstBias, means);
-        activate(ctx.attributes, inner);
-        std::vector<float> factors = product(second, secondBias, inner);
-        VectorMap{VectorFunction::sigmoid}(factors.data(), factors.data(), std::ssize(factors));
+        const std::vector<float> factors = products.factors(means);
         (isLast ? scaleRows : scalePlanes)(x, factors, p, to);
     }
 }

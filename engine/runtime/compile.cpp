@@ -62,6 +62,7 @@ std::shared_ptr<const Plan> Compiler::run() {
     if (m_options.fuse) {
         fuseShuffles();
         fuseJoins();
+        fuseBottlenecks();
         fuseExcitations();
         fuseChains();
     }

@@ -68,6 +68,7 @@ private:
     void setupFirst();
     void fuseShuffles();    // in compile_shuffles.cpp
     void fuseJoins();       // in compile_joins.cpp
+    void fuseBottlenecks(); // in compile_bottlenecks.cpp
     void fuseExcitations(); // in compile_excitations.cpp
     void fuseChains();      // in compile_fusion.cpp
     void dropSteps(const std::vector<bool>& isGone);

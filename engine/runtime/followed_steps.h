@@ -17,15 +17,20 @@ public:
         return step.op && step.op->name == op && !step.setup && !step.dynamic && !step.last &&
                step.owner == kNone && m_plan.streams[step.stream].device.isCpu();
     }
-    /// The only consumer of the first result, if it runs this op on it, as its input `port`, on the same
-    /// stream.
-    const Step* next(const Step& before, std::string_view op, std::size_t port = 0) const {
+    /// The only consumer of the first result, if it runs an op in each iteration, on the same stream, with
+    /// known sizes.
+    const Step* next(const Step& before) const {
         const std::uint32_t v = before.outputs[0];
         if (m_readers[v] == kNone || !isOnlyPassedOn(m_plan.values[v])) return nullptr;
         const Step& step = m_plan.steps[m_readers[v]];
-        return isOn(step, op) && step.stream == before.stream && step.inputs.size() > port &&
-                       step.inputs[port] == v
-                   ? &step
+        return step.op && isOn(step, step.op->name) && step.stream == before.stream ? &step : nullptr;
+    }
+    /// The same, if the op is `op` and the result its input `port`.
+    const Step* next(const Step& before, std::string_view op, std::size_t port = 0) const {
+        const Step* const step = next(before);
+        return step && step->op->name == op && step->inputs.size() > port &&
+                       step->inputs[port] == before.outputs[0]
+                   ? step
                    : nullptr;
     }
     const TensorType& typeOf(std::uint32_t v) const { return m_plan.values[v].type; }

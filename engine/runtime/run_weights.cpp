@@ -1,13 +1,15 @@
 #include "backends/cpu/convolution.h"
 #include "core/error.h"
+#include "ops/bottleneck.h"
 #include "runtime/run_context.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <memory>
 #include <utility>
+#include <vector>
 
 // Weights from files that every reader packs: their memory is freed once they are packed.
 
@@ -17,14 +19,31 @@ namespace {
 /// Bytes. Freeing smaller tensors saves too little memory.
 constexpr std::int64_t kLeastBytes = 16384;
 
-/// The index of the input that a product's kernel packs; nothing for other steps.
-std::optional<std::size_t> packedInput(const Step& step) {
-    if (!step.op || step.dynamic || step.setup || step.owner != kNone) return std::nullopt;
+/// The inputs that the step's kernel packs.
+std::vector<std::size_t> packedInputs(const Step& step) {
+    if (!step.op || step.dynamic || step.setup || step.owner != kNone) return {};
+    if (step.op->kernel == bottleneckKernel)
+        return {BottleneckPorts::weights.begin(), BottleneckPorts::weights.end()};
     const bool isChain = step.chain != nullptr;
-    if (isChain && step.chain->kind != OpChain::Kind::product) return std::nullopt;
+    if (isChain && step.chain->kind != OpChain::Kind::product) return {};
     const std::string& op = isChain ? step.chain->members[0].op : step.op->name;
-    if (op != "Conv" && op != "MatMul" && op != "Gemm") return std::nullopt;
-    return isChain ? step.chain->members[0].operands[1] : 1;
+    if (op != "Conv" && op != "MatMul" && op != "Gemm") return {};
+    return {isChain ? step.chain->members[0].operands[1] : 1};
+}
+
+/// Gives the state of a step that packs input `port` the weights.
+void handOver(const Step& step, std::size_t port, const std::shared_ptr<PackedWeights>& weights,
+              std::unique_ptr<KernelState>& state) {
+    if (step.op->kernel == bottleneckKernel) {
+        if (!state) state = std::make_unique<BottleneckState>();
+        const auto part =
+            std::ranges::find(BottleneckPorts::weights, port) - BottleneckPorts::weights.begin();
+        static_cast<BottleneckState&>(*state).weights[static_cast<std::size_t>(part)] = weights;
+        return;
+    }
+    auto product = std::make_unique<ProductState>();
+    product->weights = weights;
+    state = std::move(product);
 }
 
 } // namespace
@@ -34,13 +53,14 @@ void RunContext::handOverWeights() {
     std::vector<std::vector<std::uint32_t>> readers(m_plan->values.size());
     std::vector<bool> isPacked(m_plan->values.size(), true);
     for (const Step& step : m_plan->steps) {
-        const std::optional<std::size_t> packed = packedInput(step);
+        const std::vector<std::size_t> packed = packedInputs(step);
         const bool isHere = m_plan->streams[step.stream].device.isCpu();
         for (std::size_t i = 0; i < step.inputs.size(); ++i) {
             const std::uint32_t v = step.inputs[i];
             if (v == kNone) continue;
             readers[v].push_back(step.index);
-            if (!isHere || packed != i || std::ranges::count(step.inputs, v) != 1) isPacked[v] = false;
+            if (!isHere || std::ranges::count(packed, i) == 0 || std::ranges::count(step.inputs, v) != 1)
+                isPacked[v] = false;
         }
     }
     for (const Step& source : m_plan->steps) {
@@ -57,9 +77,10 @@ void RunContext::handOverWeights() {
             std::make_shared<PackedWeights>(tensorOf(v), readers[v].size(), reloading(source.index));
         m_buffers[value.slot] = nullptr;
         for (const std::uint32_t reader : readers[v]) {
-            auto state = std::make_unique<ProductState>();
-            state->weights = m_weights[v];
-            m_slots[reader].memory.state = std::move(state);
+            const Step& step = m_plan->steps[reader];
+            const auto port =
+                static_cast<std::size_t>(std::ranges::find(step.inputs, v) - step.inputs.begin());
+            handOver(step, port, m_weights[v], m_slots[reader].memory.state);
         }
     }
 }

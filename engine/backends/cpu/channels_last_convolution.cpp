@@ -10,10 +10,8 @@
 #include <vector>
 
 namespace twb {
-namespace {
 
-/// The kernels for this CPU; null without AVX2.
-const ChannelsLastKernels* kernels() {
+const ChannelsLastKernels* channelsLastKernels() {
     static const ChannelsLastKernels* const chosen = []() -> const ChannelsLastKernels* {
         if (__builtin_cpu_supports("avx512f")) return &avx512::channelsLastKernels;
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -23,7 +21,7 @@ const ChannelsLastKernels* kernels() {
     return chosen;
 }
 
-std::optional<ChannelsEnding> endingOf(const ProductEnding& ending) {
+std::optional<ChannelsEnding> channelsEnding(const ProductEnding& ending) {
     using Function = ChannelsEnding::Function;
     ChannelsEnding out;
     out.alpha = ending.alpha;
@@ -52,6 +50,62 @@ std::optional<ChannelsEnding> endingOf(const ProductEnding& ending) {
     }
     return std::nullopt;
 }
+
+void packPanels(const float* w, std::int64_t inner, std::int64_t columns, float* out) {
+    const std::int64_t panels = channelPanels(columns);
+    parallelRanges(panels, panels * kChannelPanel * inner, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t panel = begin; panel < end; ++panel) {
+            const std::int64_t width = panelWidth(columns, panel);
+            float* to = out + panel * kChannelPanel * inner;
+            for (std::int64_t k = 0; k < inner; ++k)
+                for (std::int64_t i = 0; i < width; ++i, ++to) {
+                    const std::int64_t column = panel * kChannelPanel + i;
+                    *to = column < columns ? w[column * inner + k] : 0;
+                }
+        }
+    });
+}
+
+void packTaps(const float* w, std::int64_t taps, std::int64_t channels, float* out) {
+    for (std::int64_t c = 0; c < channels; ++c)
+        for (std::int64_t tap = 0; tap < taps; ++tap) out[tap * channels + c] = w[c * taps + tap];
+}
+
+void multiplyRows(const ChannelsLastKernels& kernels, const ProductSizes& sizes, std::int64_t rows,
+                  const float* x, const float* factors, const float* w, const ChannelsEnding& ending,
+                  float* y) {
+    constexpr std::int64_t kFewRows = 96;
+    constexpr std::int64_t kBlockRows = 60;
+    constexpr std::int64_t kBalance = 4; // threads among which the blocks are divided evenly
+    const std::int64_t panels = channelPanels(sizes.columns);
+    const std::int64_t blocks =
+        rows < kFewRows ? 1 : (rows + kBalance * kBlockRows - 1) / (kBalance * kBlockRows) * kBalance;
+    const std::int64_t groups = blocks == 1 ? panels : 1;
+    const std::int64_t products = rows * sizes.inner * sizes.columns;
+    parallelRanges(blocks * groups, products / 4, 1, [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t most = factors ? (rows + blocks - 1) / blocks * sizes.inner : 0;
+        const ScratchFloats scaled(most);
+        std::int64_t scaledBlock = -1;
+        for (std::int64_t task = begin; task < end; ++task) {
+            const std::int64_t block = task / groups;
+            const std::int64_t group = task % groups;
+            const std::int64_t first = rows * block / blocks;
+            const std::int64_t count = rows * (block + 1) / blocks - first;
+            const float* from = x + first * sizes.step;
+            if (factors) {
+                if (block != scaledBlock) kernels.scaleRows(from, factors, count, sizes.inner, scaled.data());
+                scaledBlock = block;
+                from = scaled.data();
+            }
+            ChannelsEnding here = ending;
+            if (here.added) here.added += first * sizes.columns;
+            kernels.multiply(sizes, from, w, 0, count, panels * group / groups, panels * (group + 1) / groups,
+                             here, y + first * sizes.columns);
+        }
+    });
+}
+
+namespace {
 
 /// Packs the weights at the first run.
 class ChannelsLastConvolution : public NativeConvolution {
@@ -90,30 +144,12 @@ protected:
     ProductConvolution(const Convolution& s, const ChannelsEnding& ending)
         : ChannelsLastConvolution(ending), m_sizes{.inner = s.inChannels * s.window.tapCount(),
                                                    .columns = s.outChannels,
-                                                   .step = s.inChannels},
-          m_panels((s.outChannels + kChannelPanel - 1) / kChannelPanel) {}
+                                                   .step = s.inChannels} {}
 
-    std::int64_t packedCount() const final {
-        constexpr std::int64_t kHalf = kChannelPanel / 2;
-        return (m_sizes.columns + kHalf - 1) / kHalf * kHalf * m_sizes.inner;
-    }
-
-    void pack(const float* w, float* out) const final {
-        parallelRanges(m_panels, packedCount(), 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t panel = begin; panel < end; ++panel) {
-                const std::int64_t width = panelWidth(m_sizes.columns, panel);
-                float* to = out + panel * kChannelPanel * m_sizes.inner;
-                for (std::int64_t k = 0; k < m_sizes.inner; ++k)
-                    for (std::int64_t i = 0; i < width; ++i, ++to) {
-                        const std::int64_t column = panel * kChannelPanel + i;
-                        *to = column < m_sizes.columns ? w[column * m_sizes.inner + k] : 0;
-                    }
-            }
-        });
-    }
+    std::int64_t packedCount() const final { return panelElements(m_sizes.inner, m_sizes.columns); }
+    void pack(const float* w, float* out) const final { packPanels(w, m_sizes.inner, m_sizes.columns, out); }
 
     ProductSizes m_sizes;
-    const std::int64_t m_panels;
 };
 
 /// Windows of one element: a row of x is the channels at one position.
@@ -123,24 +159,8 @@ public:
         : ProductConvolution(s, ending), m_rows(s.batch * s.window.outCount()) {}
 
 protected:
-    /// In blocks of rows that stay in the cache for all panels. Each thread computes neighbouring rows, which
-    /// it wrote itself in the step before; with few rows, neighbouring panels, whose weights it alone reads.
     void compute(const float* x, const float* w, const ChannelsEnding& ending, float* y) const override {
-        constexpr std::int64_t kFewRows = 96;
-        constexpr std::int64_t kBlockRows = 60;
-        constexpr std::int64_t kBalance = 4; // threads among which the blocks are divided evenly
-        const std::int64_t blocks =
-            m_rows < kFewRows ? 1 : (m_rows + kBalance * kBlockRows - 1) / (kBalance * kBlockRows) * kBalance;
-        const std::int64_t groups = blocks == 1 ? m_panels : 1;
-        const std::int64_t products = m_rows * m_sizes.inner * m_sizes.columns;
-        parallelRanges(blocks * groups, products / 4, 1, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t task = begin; task < end; ++task) {
-                const std::int64_t block = task / groups;
-                const std::int64_t group = task % groups;
-                kernels()->multiply(m_sizes, x, w, m_rows * block / blocks, m_rows * (block + 1) / blocks,
-                                    m_panels * group / groups, m_panels * (group + 1) / groups, ending, y);
-            }
-        });
+        multiplyRows(*channelsLastKernels(), m_sizes, m_rows, x, nullptr, w, ending, y);
     }
 
 private:
@@ -172,8 +192,9 @@ protected:
                     fill(x, row, band.data());
                     ChannelsEnding here = ending;
                     if (here.added) here.added += row * rowLength;
-                    kernels()->multiply(m_sizes, band.data(), w, 0, m_columns.out, 0, m_panels, here,
-                                        y + row * rowLength);
+                    channelsLastKernels()->multiply(m_sizes, band.data(), w, 0, m_columns.out, 0,
+                                                    channelPanels(m_sizes.columns), here,
+                                                    y + row * rowLength);
                 }
             });
     }
@@ -212,9 +233,7 @@ protected:
     }
 
     void pack(const float* w, float* out) const override {
-        const std::int64_t taps = m_sizes.kernelHeight * m_sizes.kernelWidth;
-        for (std::int64_t c = 0; c < m_sizes.channels; ++c)
-            for (std::int64_t tap = 0; tap < taps; ++tap) out[tap * m_sizes.channels + c] = w[c * taps + tap];
+        packTaps(w, m_sizes.kernelHeight * m_sizes.kernelWidth, m_sizes.channels, out);
     }
 
     /// Each task computes some channels of a row, each thread neighbouring rows.
@@ -228,8 +247,9 @@ protected:
         parallelRanges(rows * groups, work, 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t task = begin; task < end; ++task) {
                 const std::int64_t group = task % groups;
-                kernels()->depthwise(m_sizes, x, w, task / groups, lanes * group / groups * kChannelLanes,
-                                     lanes * (group + 1) / groups * kChannelLanes, ending, y);
+                channelsLastKernels()->depthwise(m_sizes, x, w, task / groups,
+                                                 lanes * group / groups * kChannelLanes,
+                                                 lanes * (group + 1) / groups * kChannelLanes, ending, y);
             }
         });
     }
@@ -239,6 +259,7 @@ private:
         const WindowAxis& rows = s.window.axes[0];
         const WindowAxis& columns = s.window.axes[1];
         return {.channels = s.groups,
+                .outStep = s.groups,
                 .height = rows.in,
                 .width = columns.in,
                 .outHeight = rows.out,
@@ -287,8 +308,8 @@ std::unique_ptr<NativeConvolution> makeChannelsLast(const Convolution& sizes,
                                                     const ProductEnding& ending) {
     const auto isF32 = [](const TensorView& view) { return view.dtype == DType::f32; };
     const auto isFitting = [&](const TensorView& view) { return isF32(view) && isChannelsLast(view); };
-    const std::optional<ChannelsEnding> whole = endingOf(ending);
-    if (!kernels() || !whole || !tensors.constantWeights || !isFitting(tensors.y) ||
+    const std::optional<ChannelsEnding> whole = channelsEnding(ending);
+    if (!channelsLastKernels() || !whole || !tensors.constantWeights || !isFitting(tensors.y) ||
         (tensors.added.data && !isFitting(tensors.added)))
         return nullptr;
     if (isOfImage(sizes) && isF32(tensors.x) && isDense(tensors.x))

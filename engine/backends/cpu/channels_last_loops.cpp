@@ -12,7 +12,7 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr int kMostRows = 12;  ///< of a product that the registers hold
-constexpr int kMostPlaces = 4; ///< of four packs
+constexpr int kMostPlaces = 7; ///< of two packs, beside five factors of each
 #else
 constexpr int kMostRows = 6;
 constexpr int kMostPlaces = 2;
@@ -20,6 +20,10 @@ constexpr int kMostPlaces = 2;
 
 std::int64_t smallerOf(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t largerOf(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
+
+bool isLimited(const ChannelsEnding& ending) {
+    return ending.least > -__builtin_inff() || ending.most < __builtin_inff();
+}
 
 /// Applies the ending's function to elements in the cache.
 void apply(const ChannelsEnding& ending, float* y, std::int64_t count) {
@@ -41,6 +45,7 @@ struct Columns {
     std::int64_t at = 0;
     std::int64_t lastCount = kWidth;
     std::int64_t width = kChannelPanel; ///< of the panel
+    std::int64_t next = 0;              ///< elements of w to the next panel
 };
 
 /// `rows` rows and `packs` packs of columns.
@@ -52,14 +57,19 @@ void multiplyRows(const ProductSizes& s, const float* x, const float* w, const C
         return p == packs - 1 && columns.lastCount < kWidth ? loadSome(from, columns.lastCount) : load(from);
     };
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r)
+    for (int p = 0; p < packs; ++p) {
+        const Pack bias = ending.bias ? some(ending.bias + columns.at + p * kWidth, p) : all(0);
 #pragma GCC unroll 16
-        for (int p = 0; p < packs; ++p) sums[r][p] = all(0);
+        for (int r = 0; r < rows; ++r) sums[r][p] = bias;
+    }
     for (std::int64_t k = 0; k < s.inner; ++k, w += columns.width) {
         const float* const elements = x + (hasOffsets ? s.offsets[k] : k);
         Pack factors[packs];
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
+        constexpr std::int64_t kLine = 16;
+#pragma GCC unroll 16
+        for (std::int64_t i = 0; i < packs * kWidth; i += kLine) fetchNear(w + i + columns.next);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const Pack element = all(elements[r * s.step]);
@@ -67,22 +77,29 @@ void multiplyRows(const ProductSizes& s, const float* x, const float* w, const C
             for (int p = 0; p < packs; ++p) sums[r][p] += element * factors[p];
         }
     }
-    const Pack least = all(ending.least);
-    const Pack most = all(ending.most);
+    const auto finish = [&](auto&& ended) {
 #pragma GCC unroll 16
-    for (int p = 0; p < packs; ++p) {
-        const std::int64_t column = columns.at + p * kWidth;
-        const Pack bias = ending.bias ? some(ending.bias + column, p) : all(0);
+        for (int p = 0; p < packs; ++p) {
+            const std::int64_t column = columns.at + p * kWidth;
 #pragma GCC unroll 16
-        for (int r = 0; r < rows; ++r) {
-            Pack sum = sums[r][p] + bias;
-            if (ending.added) sum += some(ending.added + r * s.columns + column, p);
-            sum = smaller(most, larger(least, sum));
-            if (p == packs - 1 && columns.lastCount < kWidth)
-                storeSome(y + r * s.columns + column, sum, columns.lastCount);
-            else
-                store(y + r * s.columns + column, sum);
+            for (int r = 0; r < rows; ++r) {
+                const Pack sum = ended(sums[r][p], r, p, column);
+                if (p == packs - 1 && columns.lastCount < kWidth)
+                    storeSome(y + r * s.columns + column, sum, columns.lastCount);
+                else
+                    store(y + r * s.columns + column, sum);
+            }
         }
+    };
+    if (!ending.added && !isLimited(ending)) {
+        finish([](Pack sum, int, int, std::int64_t) { return sum; });
+    } else {
+        const Pack least = all(ending.least);
+        const Pack most = all(ending.most);
+        finish([&](Pack sum, int r, int p, std::int64_t column) {
+            if (ending.added) sum += some(ending.added + r * s.columns + column, p);
+            return smaller(most, larger(least, sum));
+        });
     }
     if (ending.function == ChannelsEnding::Function::none) return;
     for (int r = 0; r < rows; ++r)
@@ -104,7 +121,8 @@ void multiply(const ProductSizes& s, const float* x, const float* w, std::int64_
         const std::int64_t panelEnd = smallerOf((panel + 1) * kChannelPanel, s.columns);
         for (std::int64_t at = panel * kChannelPanel; at < panelEnd; at += 2 * kWidth) {
             const std::int64_t count = smallerOf(panelEnd - at, 2 * kWidth);
-            const Columns columns{at, count > kWidth ? count - kWidth : count, width};
+            const Columns columns{at, count > kWidth ? count - kWidth : count, width,
+                                  panel + 1 < last ? s.inner * kChannelPanel : s.next};
             const float* const factors = w + panel * s.inner * kChannelPanel + (at - panel * kChannelPanel);
             for (std::int64_t part = 0; part < parts; ++part) {
                 const std::int64_t from = begin + (end - begin) * part / parts;
@@ -124,7 +142,8 @@ void multiply(const ProductSizes& s, const float* x, const float* w, std::int64_
     }
 }
 
-/// The rows and columns of a window, up to `bottom` and `right`, whose elements lie within x.
+/// The rows and columns of neighbouring windows, up to `bottom` and `right`, counted from the first, whose
+/// elements lie within x.
 struct Taps {
     std::int64_t top = 0, bottom = 0;
     std::int64_t left = 0, right = 0;
@@ -141,53 +160,114 @@ struct Windows {
     float* y;
 };
 
-/// `places` elements of `packs` packs of channels.
-template <int places, int packs> void slide(const Windows& at, std::int64_t c) {
-    const DepthwiseSizes& s = at.sizes;
-    const ChannelsEnding& ending = at.ending;
-    const std::int64_t step = s.across * s.channels;
-    Pack sums[places][packs];
+template <int places, int packs> using Sums = Pack[places][packs];
+
+template <int places, int packs>
+void begin(Sums<places, packs>& sums, const ChannelsEnding& ending, std::int64_t c) {
 #pragma GCC unroll 16
     for (int p = 0; p < packs; ++p) {
         const Pack bias = ending.bias ? load(ending.bias + c + p * kWidth) : all(0);
 #pragma GCC unroll 16
         for (int i = 0; i < places; ++i) sums[i][p] = bias;
     }
-    for (std::int64_t row = at.taps.top; row < at.taps.bottom; ++row) {
-        const float* from = at.x + (row * s.width + at.taps.left) * s.channels + c;
-        const float* factors = at.w + (row * s.kernelWidth + at.taps.left) * s.channels + c;
-        for (std::int64_t column = at.taps.left; column < at.taps.right; ++column) {
-#pragma GCC unroll 16
-            for (int p = 0; p < packs; ++p) {
-                const Pack factor = load(factors + p * kWidth);
-#pragma GCC unroll 16
-                for (int i = 0; i < places; ++i) sums[i][p] += load(from + i * step + p * kWidth) * factor;
-            }
-            from += s.channels;
-            factors += s.channels;
-        }
-    }
+}
+
+template <int places, int packs>
+void end(const Sums<places, packs>& sums, const Windows& at, std::int64_t c) {
+    const ChannelsEnding& ending = at.ending;
+    const bool limits = isLimited(ending);
     const Pack least = all(ending.least);
     const Pack most = all(ending.most);
 #pragma GCC unroll 16
     for (int i = 0; i < places; ++i)
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) {
-            const std::int64_t to = i * s.channels + c + p * kWidth;
+            const std::int64_t to = i * at.sizes.outStep + c + p * kWidth;
             Pack sum = sums[i][p];
             if (ending.added) sum += load(ending.added + to);
-            store(at.y + to, smaller(most, larger(least, sum)));
+            store(at.y + to, limits ? smaller(most, larger(least, sum)) : sum);
         }
 }
 
-template <int places> void slideOver(int count, const Windows& at, std::int64_t first, std::int64_t last) {
+/// `places` elements of `packs` packs of channels. Columns outside x are so for a single place only.
+struct AnyWindows {
+    template <int places, int packs> static void slide(const Windows& at, std::int64_t c) {
+        const DepthwiseSizes& s = at.sizes;
+        const std::int64_t step = s.across * s.channels;
+        const std::int64_t right = smallerOf(at.taps.right, s.kernelWidth);
+        Sums<places, packs> sums;
+        begin<places, packs>(sums, at.ending, c);
+        for (std::int64_t row = at.taps.top; row < at.taps.bottom; ++row) {
+            const float* from = at.x + (row * s.width + at.taps.left) * s.channels + c;
+            const float* factors = at.w + (row * s.kernelWidth + at.taps.left) * s.channels + c;
+            for (std::int64_t column = at.taps.left; column < right; ++column) {
+#pragma GCC unroll 16
+                for (int p = 0; p < packs; ++p) {
+                    const Pack factor = load(factors + p * kWidth);
+#pragma GCC unroll 16
+                    for (int i = 0; i < places; ++i)
+                        sums[i][p] += load(from + i * step + p * kWidth) * factor;
+                }
+                from += s.channels;
+                factors += s.channels;
+            }
+        }
+        end<places, packs>(sums, at, c);
+    }
+};
+
+/// The same for windows of `kernel` columns, `across` columns apart, of which some may be outside x. Each
+/// element is loaded once.
+template <int kernel, int across> struct KnownWindows {
+    template <int places, int packs> static void slide(const Windows& at, std::int64_t c) {
+        const DepthwiseSizes& s = at.sizes;
+        Sums<places, packs> sums;
+        begin<places, packs>(sums, at.ending, c);
+        for (std::int64_t row = at.taps.top; row < at.taps.bottom; ++row) {
+            const float* const from = at.x + row * s.width * s.channels + c;
+            const float* const factors = at.w + row * kernel * s.channels + c;
+            Pack factor[kernel][packs];
+#pragma GCC unroll 16
+            for (int tap = 0; tap < kernel; ++tap)
+#pragma GCC unroll 16
+                for (int p = 0; p < packs; ++p)
+                    factor[tap][p] = load(factors + tap * s.channels + p * kWidth);
+#pragma GCC unroll 32
+            for (int i = 0; i < (places - 1) * across + kernel; ++i) {
+                if (i < at.taps.left || i >= at.taps.right) continue;
+#pragma GCC unroll 16
+                for (int p = 0; p < packs; ++p) {
+                    const Pack element = load(from + i * s.channels + p * kWidth);
+#pragma GCC unroll 16
+                    for (int tap = i % across; tap < kernel; tap += across)
+                        if (i >= tap && (i - tap) / across < places)
+                            sums[(i - tap) / across][p] += element * factor[tap][p];
+                }
+            }
+        }
+        end<places, packs>(sums, at, c);
+    }
+};
+
+template <class Slider, int places>
+void slideOver(int count, const Windows& at, std::int64_t first, std::int64_t last) {
     if constexpr (places > 1)
-        if (count < places) return slideOver<places - 1>(count, at, first, last);
+        if (count < places) return slideOver<Slider, places - 1>(count, at, first, last);
     std::int64_t c = first;
-    for (; c + 4 * kWidth <= last; c += 4 * kWidth) slide<places, 4>(at, c);
-    for (; c + 2 * kWidth <= last; c += 2 * kWidth) slide<places, 2>(at, c);
-    for (; c < last; c += kWidth) slide<places, 1>(at, c);
-    for (int i = 0; i < places; ++i) apply(at.ending, at.y + i * at.sizes.channels + first, last - first);
+    for (; c + 2 * kWidth <= last; c += 2 * kWidth) Slider::template slide<places, 2>(at, c);
+    for (; c < last; c += kWidth) Slider::template slide<places, 1>(at, c);
+    for (int i = 0; i < places; ++i) apply(at.ending, at.y + i * at.sizes.outStep + first, last - first);
+}
+
+using SlideOver = void (*)(int count, const Windows& at, std::int64_t first, std::int64_t last);
+
+/// Null for windows for which there is no special code.
+SlideOver knownSlider(const DepthwiseSizes& s) {
+    if (s.kernelWidth == 3 && s.across == 1) return slideOver<KnownWindows<3, 1>, kMostPlaces>;
+    if (s.kernelWidth == 3 && s.across == 2) return slideOver<KnownWindows<3, 2>, kMostPlaces>;
+    if (s.kernelWidth == 5 && s.across == 1) return slideOver<KnownWindows<5, 1>, kMostPlaces>;
+    if (s.kernelWidth == 5 && s.across == 2) return slideOver<KnownWindows<5, 2>, kMostPlaces>;
+    return nullptr;
 }
 
 void depthwise(const DepthwiseSizes& s, const float* x, const float* w, std::int64_t row, std::int64_t first,
@@ -196,33 +276,63 @@ void depthwise(const DepthwiseSizes& s, const float* x, const float* w, std::int
     const std::int64_t top = row % s.outHeight * s.down - s.padTop;
     Taps taps{.top = largerOf(0, -top), .bottom = smallerOf(s.kernelHeight, s.height - top)};
     const float* const rows = x + (image * s.height + top) * s.width * s.channels;
-    // Places whose windows lie within the width.
+    const auto some = [&](SlideOver slide, std::int64_t from, std::int64_t count) {
+        const std::int64_t left = from * s.across - s.padLeft;
+        taps.left = largerOf(0, -left);
+        taps.right = smallerOf((count - 1) * s.across + s.kernelWidth, s.width - left);
+        const std::int64_t to = (row * s.outWidth + from) * s.outStep;
+        ChannelsEnding here = ending;
+        if (here.added) here.added += to;
+        slide(static_cast<int>(count), {s, here, taps, rows + left * s.channels, w, y + to}, first, last);
+    };
+    const auto all = [&](SlideOver slide, std::int64_t begin, std::int64_t end) {
+        const std::int64_t parts = (end - begin + kMostPlaces - 1) / kMostPlaces;
+        for (std::int64_t part = 0; part < parts; ++part) {
+            const std::int64_t from = begin + (end - begin) * part / parts;
+            some(slide, from, begin + (end - begin) * (part + 1) / parts - from);
+        }
+    };
+    if (const SlideOver known = knownSlider(s)) return all(known, 0, s.outWidth);
+    // Places whose windows lie within the width, between those whose windows do not.
     const std::int64_t begin = smallerOf((s.padLeft + s.across - 1) / s.across, s.outWidth);
     const std::int64_t room = s.width + s.padLeft - s.kernelWidth;
     const std::int64_t end = largerOf(begin, room < 0 ? 0 : smallerOf(room / s.across + 1, s.outWidth));
-    const auto some = [&](std::int64_t from, std::int64_t count) {
-        const std::int64_t left = from * s.across - s.padLeft;
-        taps.left = largerOf(0, -left);
-        taps.right = smallerOf(s.kernelWidth, s.width - left);
-        const std::int64_t to = (row * s.outWidth + from) * s.channels;
-        ChannelsEnding here = ending;
-        if (here.added) here.added += to;
-        slideOver<kMostPlaces>(static_cast<int>(count), {s, here, taps, rows + left * s.channels, w, y + to},
-                               first, last);
-    };
-    for (std::int64_t at = 0; at < begin; ++at) some(at, 1);
-    const std::int64_t parts = (end - begin + kMostPlaces - 1) / kMostPlaces;
-    for (std::int64_t part = 0; part < parts; ++part) {
-        const std::int64_t from = begin + (end - begin) * part / parts;
-        some(from, begin + (end - begin) * (part + 1) / parts - from);
+    const SlideOver single = slideOver<AnyWindows, 1>;
+    for (std::int64_t at = 0; at < begin; ++at) some(single, at, 1);
+    all(slideOver<AnyWindows, kMostPlaces>, begin, end);
+    for (std::int64_t at = end; at < s.outWidth; ++at) some(single, at, 1);
+}
+
+void sumPlaces(const float* x, std::int64_t count, std::int64_t step, std::int64_t channels,
+               float* sums) noexcept {
+    for (std::int64_t c = 0; c < channels; c += kChannelLanes) {
+        constexpr int kPacks = kChannelLanes / kWidth;
+        Pack even[kPacks];
+        Pack odd[kPacks];
+        for (int p = 0; p < kPacks; ++p) even[p] = odd[p] = all(0);
+        std::int64_t i = 0;
+        for (; i + 2 <= count; i += 2)
+            for (int p = 0; p < kPacks; ++p) {
+                even[p] += load(x + i * step + c + p * kWidth);
+                odd[p] += load(x + (i + 1) * step + c + p * kWidth);
+            }
+        for (int p = 0; p < kPacks; ++p) {
+            if (i < count) even[p] += load(x + i * step + c + p * kWidth);
+            store(sums + c + p * kWidth, even[p] + odd[p]);
+        }
     }
-    for (std::int64_t at = end; at < s.outWidth; ++at) some(at, 1);
+}
+
+void scaleRows(const float* x, const float* factors, std::int64_t rows, std::int64_t channels,
+               float* y) noexcept {
+    for (std::int64_t row = 0; row < rows; ++row, x += channels, y += channels)
+        for (std::int64_t c = 0; c < channels; c += kWidth) store(y + c, load(x + c) * load(factors + c));
 }
 
 } // namespace
 
 extern const ChannelsLastKernels channelsLastKernels;
-const ChannelsLastKernels channelsLastKernels{multiply, depthwise};
+const ChannelsLastKernels channelsLastKernels{multiply, depthwise, sumPlaces, scaleRows};
 
 } // namespace twb::TWB_ISA
 
