@@ -1,5 +1,6 @@
 #include "backends/cpu/dense_input.h"
 #include "backends/cpu/lane_sum.h"
+#include "backends/cpu/max_pool.h"
 #include "backends/cpu/onednn.h"
 #include "ops/dispatch.h"
 #include "ops/examples.h"
@@ -93,7 +94,10 @@ void maxPoolLoops(const KernelContext& ctx) {
 void maxPoolKernel(const KernelContext& ctx) {
     if (ctx.outputs[0].elementCount() == 0) return;
     const bool indices = ctx.outputs.size() > 1 && ctx.outputs[1].data;
-    if (!indices && pooledNatively(ctx, onednn::Pooling::max)) return;
+    if (!indices && (maxPoolChannelsLast(slidingWindow(ctx.attributes, ctx.inputs[0].shape), ctx.inputs[0],
+                                         ctx.outputs[0]) ||
+                     pooledNatively(ctx, onednn::Pooling::max)))
+        return;
     viaFloat<maxPoolLoops>(ctx);
 }
 
