@@ -64,6 +64,7 @@ std::shared_ptr<const Plan> Compiler::run() {
         fuseJoins();
         fuseBottlenecks();
         fuseExcitations();
+        fuseJoinedConvolutions();
         fuseChains();
     }
     findBodies();

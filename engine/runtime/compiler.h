@@ -66,11 +66,12 @@ private:
     void price(Step& step);
     void sign(Step& step);
     void setupFirst();
-    void fuseShuffles();    // in compile_shuffles.cpp
-    void fuseJoins();       // in compile_joins.cpp
-    void fuseBottlenecks(); // in compile_bottlenecks.cpp
-    void fuseExcitations(); // in compile_excitations.cpp
-    void fuseChains();      // in compile_fusion.cpp
+    void fuseShuffles();           // in compile_shuffles.cpp
+    void fuseJoins();              // in compile_joins.cpp
+    void fuseBottlenecks();        // in compile_bottlenecks.cpp
+    void fuseExcitations();        // in compile_excitations.cpp
+    void fuseJoinedConvolutions(); // in compile_joined_convolutions.cpp
+    void fuseChains();             // in compile_fusion.cpp
     void dropSteps(const std::vector<bool>& isGone);
     /// Whether the value is the same in all iterations.
     bool isSetup(ValueId value) const {

@@ -365,7 +365,9 @@ void TestConvolution::winogradIsExactForSpecialNumbers() {
             launch(direct, changing);
             launch(fast, constant);
             const std::vector<double> expected = valuesOf(direct);
-            const QString wrong = difference(fast, result, expected, {1e-5, 2e-5});
+            // Products with the largest number nearly cancel in some sums.
+            const double atol = special > 1e38 ? 1e32 : 2e-5;
+            const QString wrong = difference(fast, result, expected, {1e-5, atol});
             QVERIFY2(wrong.isEmpty(), qPrintable(QStringLiteral("%1 to %2 channels, %3: %4")
                                                      .arg(s.in)
                                                      .arg(s.out)

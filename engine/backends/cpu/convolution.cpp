@@ -101,6 +101,7 @@ std::unique_ptr<NativeConvolution> NativeConvolution::make(const Convolution& s,
     if (isEmpty(s)) return nullptr;
     if (auto made = makeWinograd(s, tensors, ending)) return made;
     if (auto made = makeDirect(s, tensors, ending)) return made;
+    if (!isDense(tensors.y) && !isChannelsLast(tensors.y)) return nullptr;
     if (auto made = makeChannelsLast(s, tensors, ending)) return made;
     return onednn::makeConvolution(s, tensors, ending);
 }

@@ -55,7 +55,8 @@ public:
         TensorView x, bias, added, y;
         bool constantWeights = false; ///< w holds the same elements at every run, so its packed form is kept
     };
-    /// x and y are row-major or channels-last; w and bias are dense. `added` has y's shape; it and the
+    /// x and y are row-major or channels-last, and y may be a part of the channels of a channels-last tensor,
+    /// which some kernels write; w and bias are dense. `added` has y's shape; it and the
     /// ending are for f32. Null if there is no suitable kernel for this machine.
     static std::unique_ptr<NativeConvolution> make(const Convolution& sizes, const Tensors& tensors,
                                                    const ProductEnding& ending);

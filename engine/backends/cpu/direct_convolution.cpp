@@ -14,7 +14,7 @@
 namespace twb {
 namespace {
 
-std::optional<ChannelsEnding> endingOf(const ProductEnding& ending) {
+std::optional<ChannelsEnding> directEnding(const ProductEnding& ending) {
     ChannelsEnding out;
     switch (ending.activation) {
     case ProductActivation::none:
@@ -37,7 +37,7 @@ bool isPointwise(const Window& window) {
     });
 }
 
-DirectSizes sizesOf(const Convolution& s) {
+DirectSizes directSizes(const Convolution& s, std::int64_t step) {
     DirectSizes out;
     if (isPointwise(s.window)) { // positions of all images form one row
         out.width = out.outWidth = s.batch * s.window.outCount();
@@ -56,12 +56,13 @@ DirectSizes sizesOf(const Convolution& s) {
                .padLeft = columns.padBegin};
     }
     out.inner = s.inChannels;
-    out.columns = out.step = s.outChannels;
+    out.columns = s.outChannels;
+    out.step = step;
     out.panel = directPanel(s.outChannels);
     return out;
 }
 
-std::int64_t threadCount() {
+std::int64_t directThreads() {
 #ifdef _OPENMP
     return omp_get_max_threads();
 #else
@@ -71,8 +72,8 @@ std::int64_t threadCount() {
 
 class DirectConvolution final : public NativeConvolution {
 public:
-    DirectConvolution(const Convolution& s, const ChannelsEnding& ending)
-        : m_sizes(sizesOf(s)), m_ending(ending), m_positions(s.batch * s.window.outCount()),
+    DirectConvolution(const Convolution& s, const ChannelsEnding& ending, std::int64_t step)
+        : m_sizes(directSizes(s, step)), m_ending(ending), m_positions(s.batch * s.window.outCount()),
           m_panels((m_sizes.columns + m_sizes.panel - 1) / m_sizes.panel) {}
 
     bool run(const Data& data) override {
@@ -116,7 +117,7 @@ private:
     /// positions, neighbouring panels, whose weights each alone reads.
     void compute(const float* x, const float* w, const ChannelsEnding& ending, float* y) const {
         constexpr std::int64_t kFewPositions = 48; // of a thread
-        const std::int64_t threads = threadCount();
+        const std::int64_t threads = directThreads();
         const bool isFew = m_positions < kFewPositions * threads && m_panels >= threads;
         const std::int64_t parts = std::min(threads, isFew ? m_panels : m_positions);
         const std::int64_t work = m_positions * m_sizes.inner * taps() * m_sizes.columns / 4;
@@ -138,21 +139,25 @@ private:
     BufferPtr m_weights; ///< packed
 };
 
-/// oneDNN is as fast or faster with AVX2, and with weights that stay in the cache unless a tensor is added,
-/// which it copies first. Windows at neighbouring positions share a tile.
-bool fits(const Convolution& s, bool adds) {
-    constexpr std::int64_t kLeastWeights = 1 << 18;
+/// Windows at neighbouring positions share a tile.
+bool hasTiles(const Convolution& s) {
     constexpr std::int64_t kLeastChannels = 8;
     constexpr std::int64_t kLeastWidth = 4;
-    if (!__builtin_cpu_supports("avx512f") || s.groups != 1 || s.inChannels < kLeastChannels ||
-        s.outChannels < kChannelLanes ||
-        (!adds && s.inChannels * s.outChannels * s.window.tapCount() < kLeastWeights))
-        return false;
+    if (s.groups != 1 || s.inChannels < kLeastChannels || s.outChannels < kChannelLanes) return false;
     if (isPointwise(s.window)) return s.batch * s.window.outCount() >= kLeastWidth;
     return s.window.rank() == 2 && s.window.axes[1].out >= kLeastWidth &&
            std::ranges::all_of(s.window.axes, [](const WindowAxis& axis) {
                return axis.dilation == 1 && axis.padBegin >= 0 && axis.padEnd >= 0;
            });
+}
+
+/// oneDNN is as fast or faster with AVX2, and with weights that stay in the cache unless a tensor is added,
+/// which it copies first, or y is a part of a tensor, which it does not write.
+bool isFaster(const Convolution& s, const NativeConvolution::Tensors& tensors) {
+    constexpr std::int64_t kLeastWeights = 1 << 18;
+    return __builtin_cpu_supports("avx512f") &&
+           (tensors.added.data || positionStep(tensors.y) != s.outChannels ||
+            s.inChannels * s.outChannels * s.window.tapCount() >= kLeastWeights);
 }
 
 } // namespace
@@ -166,16 +171,39 @@ const DirectKernels* directKernels() {
     return chosen;
 }
 
-std::unique_ptr<NativeConvolution>
-makeDirect(const Convolution& sizes, const NativeConvolution::Tensors& tensors, const ProductEnding& ending) {
+std::int64_t positionStep(const TensorView& view) {
+    const int rank = view.shape.rank();
+    if (rank < 3 || view.shape[1] < 1 || (view.shape[1] > 1 && view.strides[1] != 1)) return 0;
+    std::int64_t step = 0;
+    std::int64_t positions = 1; // along the axes that were seen
+    for (int axis = rank - 1; axis >= 0; --axis) {
+        if (axis == 1 || view.shape[axis] == 1) continue;
+        const std::int64_t stride = view.strides[static_cast<std::size_t>(axis)];
+        if (step == 0) step = stride;
+        if (stride != positions * step) return 0;
+        positions *= view.shape[axis];
+    }
+    if (positions == 1) return view.shape[1];
+    return step >= view.shape[1] ? step : 0;
+}
+
+std::unique_ptr<NativeConvolution> makeAnyDirect(const Convolution& sizes,
+                                                 const NativeConvolution::Tensors& tensors,
+                                                 const ProductEnding& ending) {
     const auto isFitting = [](const TensorView& view) {
         return view.dtype == DType::f32 && isChannelsLast(view);
     };
-    const std::optional<ChannelsEnding> whole = endingOf(ending);
-    if (!directKernels() || !whole || !tensors.constantWeights || !fits(sizes, tensors.added.data) ||
-        !isFitting(tensors.x) || !isFitting(tensors.y) || (tensors.added.data && !isFitting(tensors.added)))
+    const std::optional<ChannelsEnding> whole = directEnding(ending);
+    const std::int64_t step = positionStep(tensors.y);
+    if (!directKernels() || !whole || !tensors.constantWeights || !hasTiles(sizes) || !isFitting(tensors.x) ||
+        tensors.y.dtype != DType::f32 || step == 0 || (tensors.added.data && !isFitting(tensors.added)))
         return nullptr;
-    return std::make_unique<DirectConvolution>(sizes, *whole);
+    return std::make_unique<DirectConvolution>(sizes, *whole, step);
+}
+
+std::unique_ptr<NativeConvolution>
+makeDirect(const Convolution& sizes, const NativeConvolution::Tensors& tensors, const ProductEnding& ending) {
+    return isFaster(sizes, tensors) ? makeAnyDirect(sizes, tensors, ending) : nullptr;
 }
 
 } // namespace twb

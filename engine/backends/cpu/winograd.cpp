@@ -2,11 +2,9 @@
 
 #include "backends/cpu/direct_convolution.h"
 #include "backends/cpu/direct_loops.h"
-#include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "backends/cpu/winograd_loops.h"
-#include "core/error.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -60,7 +58,7 @@ bool pays(const Convolution& s) {
            s.outChannels % kWinogradLanes == 0 && products >= kLeastProducts;
 }
 
-WinogradTiles tilesOf(const Convolution& s) {
+WinogradTiles tilesOf(const Convolution& s, std::int64_t step) {
     const WindowAxis& rows = s.window.axes[0];
     const WindowAxis& columns = s.window.axes[1];
     const std::int64_t side = timeOf(s, 4) <= timeOf(s, 2) ? 4 : 2;
@@ -74,7 +72,8 @@ WinogradTiles tilesOf(const Convolution& s) {
             .down = tilesAlong(rows.out, side),
             .across = tilesAlong(columns.out, side),
             .inner = s.inChannels,
-            .columns = s.outChannels};
+            .columns = s.outChannels,
+            .step = step};
 }
 
 /// The transform of one dimension of the weights, for the points of winograd_loops.cpp; by side.
@@ -127,9 +126,9 @@ std::int64_t threadCount() {
 class WinogradConvolution final : public NativeConvolution {
 public:
     WinogradConvolution(const Convolution& sizes, const Tensors& tensors, const ProductEnding& ending)
-        : m_sizes(sizes), m_tensors(tensors), m_tiles(tilesOf(sizes)),
+        : m_sizes(sizes), m_tensors(tensors), m_tiles(tilesOf(sizes, positionStep(tensors.y))),
           m_count(sizes.batch * m_tiles.down * m_tiles.across),
-          m_zeros(static_cast<std::size_t>(m_tiles.inner)) {
+          m_zeros(static_cast<std::size_t>(m_tiles.inner)), m_given(ending) {
         constexpr float infinite = std::numeric_limits<float>::infinity();
         switch (ending.activation) {
         case ProductActivation::none:
@@ -159,7 +158,8 @@ public:
         constexpr std::int64_t kSharedBytes = std::int64_t{1} << 20;
         const bool isFinite = matrix() * elements() * bytesOf(1) <= kSharedBytes ? inBlocks(data, ending)
                                                                                  : inPhases(data, ending);
-        return isFinite ? m_isWhole : runAlone(data);
+        if (!isFinite) runDirectly(data);
+        return m_isWhole;
     }
     bool hasPackedWeights() const override { return m_weights != nullptr; }
 
@@ -256,18 +256,16 @@ private:
         return isFinite;
     }
 
-    /// The convolution alone, with NaN and infinities only where they belong.
-    bool runAlone(const Data& data) {
-        if (!m_alone) {
+    /// With NaN and infinities only where they belong.
+    void runDirectly(const Data& data) {
+        Data direct = data;
+        if (!m_isWhole) direct.added = nullptr;
+        if (!m_direct) {
             Tensors tensors = m_tensors;
-            tensors.added = {};
-            m_alone = onednn::makeConvolution(m_sizes, tensors, {});
+            if (!m_isWhole) tensors.added = {};
+            m_direct = makeAnyDirect(m_sizes, tensors, m_isWhole ? m_given : ProductEnding{});
         }
-        if (!m_alone) throw Error(ErrorCode::failed, "oneDNN has no primitive for a convolution alone");
-        Data alone = data;
-        alone.added = nullptr;
-        m_alone->runLoaded(alone);
-        return false;
+        m_direct->runLoaded(direct);
     }
 
     const Convolution m_sizes;
@@ -278,7 +276,8 @@ private:
     WinogradEnding m_ending;
     bool m_isWhole = true;
     BufferPtr m_weights; ///< transformed
-    std::unique_ptr<NativeConvolution> m_alone;
+    const ProductEnding m_given;
+    std::unique_ptr<NativeConvolution> m_direct; ///< null until it is needed
 };
 
 } // namespace
@@ -290,7 +289,8 @@ std::unique_ptr<NativeConvolution> makeWinograd(const Convolution& sizes,
         return view.dtype == DType::f32 && isChannelsLast(view);
     };
     if (!kernels() || !directKernels() || !tensors.constantWeights || !pays(sizes) || !isFitting(tensors.x) ||
-        !isFitting(tensors.y) || (tensors.added.data && !isFitting(tensors.added)))
+        tensors.y.dtype != DType::f32 || positionStep(tensors.y) == 0 ||
+        (tensors.added.data && !isFitting(tensors.added)))
         return nullptr;
     return std::make_unique<WinogradConvolution>(sizes, tensors, ending);
 }

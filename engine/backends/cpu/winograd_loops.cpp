@@ -142,8 +142,7 @@ bool finishTiles(const WinogradTiles& s, const float* m, std::int64_t plane, std
         const Place place = placeOf(s, tile);
         const std::int64_t rows = s.outHeight - place.top < side ? s.outHeight - place.top : side;
         const std::int64_t columns = s.outWidth - place.left < side ? s.outWidth - place.left : side;
-        const std::int64_t first =
-            ((place.image * s.outHeight + place.top) * s.outWidth + place.left) * s.columns;
+        const std::int64_t first = (place.image * s.outHeight + place.top) * s.outWidth + place.left;
         const float* const from = m + (tile - begin) * s.columns;
         for (std::int64_t c = 0; c < s.columns; c += kWidth) {
             Pack half[side * kSide];
@@ -157,14 +156,14 @@ bool finishTiles(const WinogradTiles& s, const float* m, std::int64_t plane, std
             for (std::int64_t row = 0; row < rows; ++row) {
                 Pack line[side];
                 Lines<side>::finish(half + row * kSide, 1, line, 1);
-                const std::int64_t at = first + row * s.outWidth * s.columns + c;
+                const std::int64_t position = first + row * s.outWidth;
                 for (std::int64_t column = 0; column < columns; ++column) {
                     const Pack sum = line[column] + bias;
                     difference += sum - sum;
                     Pack result = sum;
-                    if (ending.added) result += load(ending.added + at + column * s.columns);
+                    if (ending.added) result += load(ending.added + (position + column) * s.columns + c);
                     if (ending.isLimited) result = limited(result, least, most);
-                    store(y + at + column * s.columns, result);
+                    store(y + (position + column) * s.step + c, result);
                 }
             }
         }

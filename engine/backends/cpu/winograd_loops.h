@@ -16,12 +16,13 @@ struct WinogradTiles {
     std::int64_t down = 0, across = 0; ///< tiles of an image
     std::int64_t inner = 0;            ///< channels of x, a multiple of kWinogradLanes
     std::int64_t columns = 0;          ///< channels of y, a multiple of kWinogradLanes
+    std::int64_t step = 0;             ///< elements from one position of y to the next
 };
 
 inline constexpr std::int64_t kWinogradLanes = 16;
 
-/// What follows the convolution. `bias` and `added`, which is laid out like y, may be null; then the result
-/// is limited to [least, most], which keeps NaN.
+/// What follows the convolution. `bias` and `added`, which is laid out like a dense y, may be null; then the
+/// result is limited to [least, most], which keeps NaN.
 struct WinogradEnding {
     const float* bias = nullptr;
     const float* added = nullptr;
