@@ -271,13 +271,20 @@ void Ranks::watch(int status, int reasons) const {
     ::_exit(0);
 }
 
-/// Says what the rank sends, until it has ended.
+/// Says what the rank sends, until it has ended. After the job has failed, the rank may hang in MPI, which
+/// has lost the other side of a call; it is then killed.
 void Ranks::tellReasons(int status, int reasons) const {
+    constexpr int kLookMs = 500;
+    constexpr int kGraceLooks = 4;
+    int looks = 0;
     std::array<pollfd, 2> ends{{{status, POLLIN, 0}, {reasons, POLLIN, 0}}};
     std::array<char, kLongest> text{};
     for (;;) {
-        if (::poll(ends.data(), ends.size(), -1) < 0) continue;
-        if (ends[1].revents) {
+        const int ready = ::poll(ends.data(), ends.size(), kLookMs);
+        if (ready < 0) continue;
+        if (ready == 0) {
+            if (isOver() && ++looks == kGraceLooks) ::kill(m_shared->process, SIGKILL);
+        } else if (ends[1].revents) {
             const ssize_t got = ::recv(reasons, text.data(), text.size(), 0);
             if (got > 0) {
                 say({text.data(), static_cast<std::size_t>(got)}, false);
@@ -291,17 +298,20 @@ void Ranks::tellReasons(int status, int reasons) const {
     }
 }
 
+/// Whether a rank has told why the job has failed.
+bool Ranks::isOver() const {
+    if (!m_shared->hasFolder) return false;
+    std::error_code failed;
+    return fs::exists(fs::path(m_shared->folder.data()) / kFailed, failed) ||
+           (m_shared->reason[0] && fs::exists(fs::path(m_shared->reason.data()) / kFailed, failed));
+}
+
 /// Gives the watch of another rank time to tell the reason for which the job has failed, if this rank may
 /// have ended for the same reason.
 void Ranks::awaitReason() const {
     constexpr int kLooks = 100;
     constexpr int kLookUs = 20'000;
-    std::error_code failed;
-    for (int i = 0; i < kLooks && m_shared->hasFolder; ++i) {
-        if (fs::exists(fs::path(m_shared->folder.data()) / kFailed, failed)) return;
-        if (m_shared->reason[0] && fs::exists(fs::path(m_shared->reason.data()) / kFailed, failed)) return;
-        ::usleep(kLookUs);
-    }
+    for (int i = 0; i < kLooks && m_shared->hasFolder && !isOver(); ++i) ::usleep(kLookUs);
 }
 
 /// What a rank of this machine shows; null if it is on another one.

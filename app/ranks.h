@@ -64,6 +64,7 @@ private:
     [[noreturn]] static void awaitEnd(int rank, int watcher, int status);
     [[noreturn]] void watch(int status, int reasons) const;
     void tellReasons(int status, int reasons) const;
+    bool isOver() const;
     void awaitReason() const;
     const RankPulse* open(int rank) const;
     std::string sentenceFor(const std::string& node) const;
