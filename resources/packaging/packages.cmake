@@ -36,8 +36,9 @@ execute_process(COMMAND gzip -9nc ${CMAKE_BINARY_DIR}/packaging/changelog
 foreach(component IN LISTS components)
   set(doc ${CMAKE_INSTALL_DATADIR}/doc/${package_${component}})
   install(FILES ${here}/copyright ${CMAKE_BINARY_DIR}/packaging/changelog.gz DESTINATION ${doc} COMPONENT ${component})
-  # The layout of Graphviz, NVIDIA's libraries and Open MPI are in folders of their own, which the linker must know.
-  if(component MATCHES "cli|window|cuda|openmpi")
+  # The layout of Graphviz, NVIDIA's libraries, Open MPI and, on Ubuntu, MPICH are in folders of their own, which the linker
+  # must know.
+  if(component MATCHES "cli|window|cuda|openmpi|mpich")
     file(WRITE ${CMAKE_BINARY_DIR}/packaging/overrides/${package_${component}}
       "${package_${component}}: custom-library-search-path RUNPATH *\n")
     install(FILES ${CMAKE_BINARY_DIR}/packaging/overrides/${package_${component}}
