@@ -38,10 +38,12 @@ void moveOut(DeltaBuilder& builder, const Graph& graph, const ModuleTree& tree, 
     builder.removeFrame(body);
 }
 
-void removeAll(DeltaBuilder& builder, const Graph& graph, const ModuleTree& tree, FrameId body) {
+void removeAll(DeltaBuilder& builder, const ModuleTree& tree, FrameId body) {
     for (const NodeId id : tree.allNodesIn(body)) builder.removeNode(id);
-    for (const Frame& frame : graph.frames())
-        if (liesIn(graph, frame.id, body)) builder.removeFrame(frame.id);
+    const auto levels = tree.levelsIn(body);
+    for (auto level = levels.rbegin(); level != levels.rend(); ++level)
+        for (const FrameId inner : *level) builder.removeFrame(inner);
+    builder.removeFrame(body);
 }
 
 void take(Graph& graph, const Node& branch, bool isThen, const std::vector<PortRef>& results) {
@@ -50,7 +52,7 @@ void take(Graph& graph, const Node& branch, bool isThen, const std::vector<PortR
     DeltaBuilder builder(graph, "Take a branch");
     for (const Edge& edge : graph.outgoing(branch.id))
         builder.connect({results[static_cast<std::size_t>(edge.from.port)], edge.to});
-    if (const Body* body = bodies.of(branch.id, isThen ? 1 : 0)) removeAll(builder, graph, tree, body->frame);
+    if (const Body* body = bodies.of(branch.id, isThen ? 1 : 0)) removeAll(builder, tree, body->frame);
     if (const Body* body = bodies.of(branch.id, isThen ? 0 : 1))
         moveOut(builder, graph, tree, body->frame, branch.frame);
     builder.removeNode(branch.id);

@@ -305,6 +305,20 @@ void TestOnnxImport::refusesBrokenModels_data() {
     row("no opset", "no operator set", [](Model& m, GraphProto&) { m.clear_opset_import(); });
     row("missing source", "the Relu that makes \"y\": its input 0 is \"nobody\", which has no source",
         [](Model&, GraphProto& g) { g.mutable_node(1)->set_input(0, "nobody"); });
+    row("a Scan whose body returns nothing", "its body has 0 outputs, but carries 1 values",
+        [](Model&, GraphProto& g) {
+            onnx::NodeProto& scan = *g.mutable_node(1);
+            scan.set_op_type("Scan");
+            scan.add_input(scan.input(0));
+            auto& count = *scan.add_attribute();
+            count.set_name("num_scan_inputs");
+            count.set_type(onnx::AttributeProto::INT);
+            count.set_i(1);
+            auto& body = *scan.add_attribute();
+            body.set_name("body");
+            body.set_type(onnx::AttributeProto::GRAPH);
+            for (const char* name : {"state", "slice"}) body.mutable_g()->add_input()->set_name(name);
+        });
     row("missing output", "output \"y\": it has no source",
         [](Model&, GraphProto& g) { g.mutable_node(1)->set_output(0, "z"); });
     row("two sources", "output \"sum\" has another source already",

@@ -321,6 +321,13 @@ private Q_SLOTS:
                 frame.parent = graph.find(nested)->frame;
                 builder.change(frame);
             }
+        Frame beside; // a module in the branch that does not run, and one in it
+        beside.parent = graph.find(twice)->frame;
+        Frame within;
+        within.parent = builder.addFrame(beside);
+        Node squared = *graph.find(twice);
+        squared.frame = builder.addFrame(within);
+        builder.change(squared);
         Frame module;
         module.title = "module";
         module.parent = graph.find(inner)->frame;

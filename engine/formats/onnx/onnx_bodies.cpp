@@ -150,6 +150,9 @@ void Import::addStates(const NodeProto& proto, const onnx::GraphProto& body) {
         }
     }
     const std::int64_t carried = isLoop ? passed : passed == 0 ? 0 : passed - scannedBy(proto);
+    if (body.output_size() < carried)
+        refuse(at(label),
+               fmt::format("its body has {} outputs, but carries {} values", body.output_size(), carried));
     for (int i = 0; i < passed; ++i) {
         const auto& value = body.input(taken + i);
         const PortRef from = outside(proto, isLoop ? 2 + i : i);
