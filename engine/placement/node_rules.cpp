@@ -270,13 +270,15 @@ const Tensor* NodeRules::hostValue(PortRef from, int depth) {
 /// The result of a Gather from the Shape of a tensor with unknown sizes, if it takes only known ones.
 const Tensor* NodeRules::gatheredSizes(NodeFacts& facts, int depth) {
     if (facts.op->name != "Gather" || !facts.inputs[0] || !facts.inputs[1]) return nullptr;
-    const NodeFacts* list = m_out.find(facts.inputs[0]->node);
+    const auto at = m_out.index.find(facts.inputs[0]->node);
+    NodeFacts* const list = at == m_out.index.end() ? nullptr : &m_out.nodes[at->second];
     if (!list || !list->op || list->op->name != "Shape" || list->disabled || !list->inputs[0] ||
         !list->outputs[0] || !list->outputs[0]->isKnown())
         return nullptr;
     const auto& of = m_out.typeOf(*list->inputs[0]);
     const Tensor* indices = of && !of->isKnown() ? hostValue(*facts.inputs[1], depth + 1) : nullptr;
     if (!indices) return nullptr;
+    list->asked = true;
     Shape marked = of->shape;
     for (int axis = 0; axis < marked.rank(); ++axis)
         if (marked[axis] == kUnknownDim) marked[axis] = kUnknownElement;

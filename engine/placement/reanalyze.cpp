@@ -189,7 +189,7 @@ bool Revalidation::reconsider(NodeFacts& facts) {
     if (sameValues) {
         facts.value = std::move(before.value);
         facts.asked = before.asked;
-    } else if (before.asked || !sameRecord) {
+    } else if (before.asked || !sameRecord || !sameTypes) {
         m_newValues.insert(facts.id);
     }
     const bool looksDifferent = !sameTypes || facts.device != before.device;

@@ -169,6 +169,41 @@ private Q_SLOTS:
         QVERIFY2(unseen > 100, qPrintable(QString::number(unseen)));
     }
 
+    /// A size that one Gather reads from a Shape determines another tensor.
+    void changedSizesReachTheTensorsThatTheyDetermine_data() {
+        QTest::addColumn<bool>("isPartial");
+        QTest::addColumn<bool>("isDistant");
+        for (const bool isPartial : {false, true})
+            for (const bool isDistant : {false, true})
+                QTest::addRow("%s, %s", isPartial ? "another size is unknown" : "known",
+                              isDistant ? "through an op" : "directly")
+                    << isPartial << isDistant;
+    }
+    void changedSizesReachTheTensorsThatTheyDetermine() {
+        QFETCH(bool, isPartial);
+        QFETCH(bool, isDistant);
+        GraphMaker g;
+        const NodeId input = g.node("Input", "x", "cpu", {{"shape", Ints{2, 4, 8}}});
+        NodeId x = isPartial ? g.node("NonZero", "places", "cpu", {}, {input}) : input; // 3×?
+        if (isDistant) x = g.node("Identity", "same", "cpu", {}, {x});
+        const NodeId shape = g.node("Shape", "shape", "cpu", {}, {x});
+        const NodeId first =
+            g.node("Constant", "first", "cpu", {{"value", Ints{0}}, {"dtype", std::string("i64")}});
+        const NodeId size = g.node("Gather", "size", "cpu", {}, {shape, first});
+        const NodeId zeros = g.node("ConstantOfShape", "zeros", "cpu", {}, {size});
+        Graph graph = g.graph();
+        const DeviceMap map = simulatedMap();
+        Analysis now = analyze(graph, map, Policy::strict, nullptr);
+        QCOMPARE(now.typeOf({zeros, 0})->toString(), std::string(isPartial ? "f32 3" : "f32 2"));
+        DeltaBuilder builder(graph, "resize");
+        builder.setAttribute(input, "shape", isPartial ? Ints{4, 8} : Ints{5, 4, 8});
+        const Delta delta = builder.take();
+        graph.apply(delta);
+        reanalyze(now, graph, delta, map, nullptr);
+        QCOMPARE(now.typeOf({zeros, 0})->toString(), std::string(isPartial ? "f32 2" : "f32 5"));
+        QCOMPARE(difference(now, analyze(graph, map, Policy::strict, nullptr)), std::string());
+    }
+
     void editsWhereTheRulesLookFarSayWhatTheWholeSays() {
         const DeviceMap devices = simulatedMap(2);
         std::map<std::string, int> seen;
