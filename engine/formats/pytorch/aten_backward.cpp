@@ -36,20 +36,20 @@ void leakyBackward(Mapping& m) {
     m.give(m.make("Where", {isPositive, grad(m), m.scaled(grad(m), m.number("negative_slope"))}));
 }
 
-/// The gradient where x > 3, the gradient times `inside` where −3 < x ≤ 3, else 0.
-void hardBackward(Mapping& m, const Value& inside, bool passesAbove) {
-    const Value x = m.tensor("self");
-    const auto isAbove = [&](double limit) { return m.make("Greater", {x, m.constant(limit, m.dtype())}); };
-    const Value above = passesAbove ? grad(m) : m.filled(0, {m.dtype(), x.type.shape});
-    const Value slope = m.make("Where", {isAbove(3), above, m.mul(grad(m), inside)});
-    m.give(passed(m, isAbove(-3), slope));
+Value compared(Mapping& m, const char* op, double limit) {
+    return m.make(op, {m.tensor("self"), m.constant(limit, m.dtype())});
 }
 
 void hardswishBackward(Mapping& m) {
-    hardBackward(m, m.add(m.scaled(m.tensor("self"), 1.0 / 3), m.constant(0.5, m.dtype())), true);
+    const Value slope = m.add(m.scaled(m.tensor("self"), 1.0 / 3), m.constant(0.5, m.dtype()));
+    const Value inner = m.make("Where", {compared(m, "Greater", 3), grad(m), m.mul(grad(m), slope)});
+    m.give(m.make("Where", {compared(m, "Less", -3), m.constant(0, m.dtype()), inner}));
 }
 
-void hardsigmoidBackward(Mapping& m) { hardBackward(m, m.constant(1.0 / 6, m.dtype()), false); }
+void hardsigmoidBackward(Mapping& m) {
+    const Value isInside = m.make("And", {compared(m, "Greater", -3), compared(m, "Less", 3)});
+    m.give(passed(m, isInside, m.scaled(grad(m), 1.0 / 6)));
+}
 
 void siluBackward(Mapping& m) {
     const Value x = m.tensor("self");

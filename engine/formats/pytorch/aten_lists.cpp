@@ -132,7 +132,10 @@ void updateScale(Mapping& m) {
     const auto factor = [&](const char* name, const char* other) {
         return m.scaled(scale, m.number(m.has(name) ? name : other));
     };
-    const Value calm = m.make("Where", {grows, factor("scale_growth_factor", "growth_factor"), scale});
+    // A scale that would become infinite stays.
+    const Value grown = factor("scale_growth_factor", "growth_factor");
+    const Value mayGrow = m.make("And", {grows, m.make("Not", {m.make("IsInf", {grown})})});
+    const Value calm = m.make("Where", {mayGrow, grown, scale});
     m.give(0, m.make("Where", {isFound, factor("scale_backoff_factor", "backoff_factor"), calm}));
     const Value starts = m.make("Or", {isFound, grows});
     m.give(1, m.make("Where", {starts, m.constant(0, counted), next}));

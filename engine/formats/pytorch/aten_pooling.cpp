@@ -75,35 +75,29 @@ template <int spatial> void adaptivePool(Mapping& m, const char* pool, const cha
     m.give(0, m.reshape(y, out));
 }
 
-/// The weights with which PyTorch averages `from` elements in `to` windows: window i has the elements from
-/// ⌊i · from / to⌋ to ⌈(i + 1) · from / to⌉ - 1. Shape [to, from], or transposed.
-Value windowWeights(Mapping& m, std::int64_t from, std::int64_t to, bool isTransposed) {
-    std::vector<double> weights(static_cast<std::size_t>(from * to), 0);
+/// The means over the windows of PyTorch along an axis: window i has the elements from ⌊i · from / to⌋ to
+/// ⌈(i + 1) · from / to⌉ - 1.
+Value windowMeans(Mapping& m, const Value& x, int axis, std::int64_t to) {
+    const std::int64_t from = x.type.shape[axis];
+    Mapping::Inputs means;
     for (std::int64_t i = 0; i < to; ++i) {
-        const std::int64_t begin = i * from / to;
-        const std::int64_t end = ((i + 1) * from + to - 1) / to;
-        for (std::int64_t k = begin; k < end; ++k)
-            weights[static_cast<std::size_t>(isTransposed ? k * to + i : i * from + k)] =
-                1 / static_cast<double>(end - begin);
+        const Value part = m.slice(x, axis, i * from / to, ((i + 1) * from + to - 1) / to);
+        means.emplace_back(m.reduce("ReduceMean", part, {axis}, true));
     }
-    return m.make("Constant", {},
-                  {{"value", std::move(weights)},
-                   {"shape", isTransposed ? Ints{from, to} : Ints{to, from}},
-                   {"dtype", std::string(name(m.dtype()))}});
+    return m.make("Concat", means, {{"axis", std::int64_t{axis}}});
 }
 
-/// Windows of different sizes, as products with their weights.
+/// Windows of different sizes. The elements of one column or row of a window have one weight, so the mean of
+/// a window is the mean of means.
 void averageUnevenly(Mapping& m) {
-    const Value x = batched(m, 2);
+    const Value x = m.cast(batched(m, 2), m.dtype() == DType::f64 ? DType::f64 : DType::f32);
     const Shape& out = m.shape();
     const int last = out.rank() - 1;
-    const Value rows = m.make("MatMul", {x, windowWeights(m, x.type.shape[3], out[last], true)});
-    const Value y = m.make("MatMul", {windowWeights(m, x.type.shape[2], out[last - 1], false), rows});
-    m.give(m.reshape(y, out));
+    m.give(m.reshape(windowMeans(m, windowMeans(m, x, 3, out[last]), 2, out[last - 1]), out));
 }
 
 template <int spatial> void adaptiveAverage(Mapping& m) {
-    constexpr std::int64_t kLargest = 4096; // elements of the larger matrix of weights
+    constexpr std::int64_t kMostWindows = 64; // along an axis: each takes two nodes
     if (spatial == 2 && isFloating(m.dtype()) && m.shape().rank() >= 2) {
         const Shape& out = m.shape();
         const Shape& in = m.tensor("self").type.shape;
@@ -113,7 +107,7 @@ template <int spatial> void adaptiveAverage(Mapping& m) {
             const std::int64_t from = in[in.rank() - i];
             const std::int64_t to = out[out.rank() - i];
             isUneven = isUneven || (to > 0 && from > 0 && from % to != 0);
-            isSmall = isSmall && from > 0 && to > 0 && from * to <= kLargest;
+            isSmall = isSmall && from > 0 && to > 0 && to <= kMostWindows;
         }
         if (isUneven && isSmall) return averageUnevenly(m);
     }

@@ -13,7 +13,8 @@ void full(Mapping& m) {
         if (m.has(other)) name = other;
     if (m.isTensor(name)) {
         const Value value = m.operand(name, m.dtype());
-        if (value.device == m.call().device) return m.give(m.expand(value, m.shape()));
+        if (value.device == m.call().device || m.dtype() == DType::boolean)
+            return m.give(m.expand(m.onDevice(value, m.call().device), m.shape()));
         return m.give(m.add(m.filled(0, m.type()), value)); // the host reads a scalar on the CPU
     }
     m.give(m.filled(m.number(name), m.type()));
