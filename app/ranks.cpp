@@ -196,7 +196,7 @@ void Ranks::startWatch() {
     if (watcher == 0) watch(status[0], reasons[1]);
     const pid_t rank = watcher > 0 ? ::fork() : -1;
     const int failure = errno;
-    m_shared->hasEnded = rank < 0; // the error is printed
+    if (rank < 0) m_shared->hasEnded = true; // the error is printed
     ::close(status[0]);
     ::close(reasons[1]);
     if (rank > 0) {
@@ -263,7 +263,7 @@ void Ranks::watch(int status, int reasons) const {
             // MPI ends a rank with an exit code if the connection to another one is lost.
             if (!isKnown || !WIFSIGNALED(how)) awaitReason();
             const RankPulse* const pulse = m_shared->hasFolder ? open(m_launcher.rank) : nullptr;
-            say(sentenceFor(pulse ? pulse->node() : ""), true);
+            say(sentenceFor(pulse ? std::optional(pulse->node()) : std::nullopt), true);
         }
         clearUp();
     } catch (const std::exception&) { // no memory: nothing is told
@@ -393,11 +393,12 @@ void Ranks::say(const std::string& sentence, bool isSeen) const {
     }
 }
 
-std::string Ranks::sentenceFor(const std::string& node) const {
-    return fmt::format("rank {} of {} was killed or has ended early (process {}); {}", m_launcher.rank,
-                       m_launcher.size, m_shared->process.load(),
-                       !node.empty() ? fmt::format("its last step was \"{}\"", node)
-                                     : std::string("it was not in a step"));
+std::string Ranks::sentenceFor(const std::optional<std::string>& node) const {
+    std::string out = fmt::format("rank {} of {} was killed or has ended early (process {})", m_launcher.rank,
+                                  m_launcher.size, m_shared->process.load());
+    if (!node) return out;
+    return out +
+           (node->empty() ? "; it was not in a step" : fmt::format("; its last step was \"{}\"", *node));
 }
 
 /// Agrees on a folder of the job, in which the ranks of one machine say that it has failed.
@@ -424,7 +425,7 @@ void Ranks::meet() {
     m_world->run(barrier);
     if (folder[0]) publish(folder.data());
     m_shared->folder = folder;
-    m_shared->hasFolder = folder[0] != 0;
+    m_shared->hasFolder = folder[0] && fs::is_directory(folder.data(), ignored);
     if (mayShare && fs::is_directory(reason, ignored)) put(m_shared->reason, reason);
     m_world->run(barrier);
     if (folder[0])

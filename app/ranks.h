@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,7 +68,8 @@ private:
     bool isOver() const;
     void awaitReason() const;
     const RankPulse* open(int rank) const;
-    std::string sentenceFor(const std::string& node) const;
+    /// `node`: the rank's last step, empty between two runs; nothing if it is not known.
+    std::string sentenceFor(const std::optional<std::string>& node) const;
     void say(const std::string& sentence, bool isSeen) const;
     void clearUp() const;
     RankFigures figures() const noexcept;

@@ -433,7 +433,7 @@ std::string failureReport(const RunCommand& command, const std::string& sentence
     RunReport report;
     report.file = command.file;
     report.date = dateNow();
-    report.policy = command.placement.policy;
+    report.policy = command.placement.policy.empty() ? "strict" : command.placement.policy;
     report.plan = std::make_shared<Plan>();
     report.result.status = RunStatus::failed;
     report.result.errors.push_back({kNone, NodeId::none, ErrorCode::failed, sentence});

@@ -259,11 +259,12 @@ void MainWindow::sayTraining() {
     if (state == TrainingRun::State::paused)
         return m_status->say(tr("Training run %1 is paused").arg(course.number));
     const bool hasFailed = state == TrainingRun::State::failed;
-    if (!hasFailed && course.losses.empty()) return; // another document
+    if (!hasFailed && course.number == 0) return; // the document has changed
     const Severity severity = hasFailed ? Severity::error : Severity::note;
-    const QString sentence = hasFailed
-                                 ? tr("Training run %1 failed: %2").arg(course.number).arg(m_training.error())
-                                 : tr("Training ended: %1").arg(course.text());
+    const QString sentence =
+        hasFailed               ? tr("Training run %1 failed: %2").arg(course.number).arg(m_training.error())
+        : course.losses.empty() ? tr("Training run %1 was stopped before its first step").arg(course.number)
+                                : tr("Training ended: %1").arg(course.text());
     m_log->add(severity, sentence);
     m_status->say(sentence, severity);
 }

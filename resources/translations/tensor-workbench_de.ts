@@ -4213,6 +4213,10 @@ Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Be
         <source>Training ended: %1</source>
         <translation>Training beendet: %1</translation>
     </message>
+    <message>
+        <source>Training run %1 was stopped before its first step</source>
+        <translation>Training %1 wurde vor dem ersten Schritt abgebrochen</translation>
+    </message>
 </context>
 <context>
     <name>twb::ManualWindow</name>

@@ -114,6 +114,11 @@ private Q_SLOTS:
         QTRY_VERIFY(window->training().hasParameters());
         QVERIFY(saying(QStringLiteral("Training ended: run 1 · adamw lr 0.002")));
         QVERIFY(!saying(QStringLiteral("Not run yet")));
+        click(*window, "train");
+        click(*window, "stopTraining"); // perhaps before the first step
+        QTRY_VERIFY(window->training().state() == TrainingRun::State::idle);
+        QVERIFY(saying(QStringLiteral("Training run 2 was stopped before its first step")) ||
+                saying(QStringLiteral("Training ended: run 2")));
     }
 
     /// Only the Training panel showed it.
