@@ -225,7 +225,7 @@ template <class T> struct MatrixStack {
 constexpr std::int64_t kSmallProduct = 1 << 18;
 
 /// x · w with constant w, which is packed once, and the end of the chain, if there is one; false, without an
-/// effect, if a primitive of oneDNN does not exist or does not pay off. `bias` has one element per column, or
+/// effect, if that is not supported or does not pay off. `bias` has one element per column, or
 /// is null.
 bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixStack<float>& x,
                     const MatrixStack<float>& w, const float* bias) {
@@ -243,7 +243,6 @@ bool multiplyPacked(const KernelContext& ctx, std::int64_t rows, const MatrixSta
                                                  .columns = w.columns,
                                                  .stride = weights.stride,
                                                  .transposed = weights.transposed,
-                                                 .hasBias = bias != nullptr,
                                                  .ending = state.ending});
     if (!state.product) return false;
     state.run({.x = x.view.data, .w = weights.data, .bias = bias, .y = ctx.outputs[0].data});

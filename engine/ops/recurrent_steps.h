@@ -116,8 +116,8 @@ private:
 
     T* inputs() { return static_cast<T*>(m_inputs.data()); }
 
-    /// y = x · weightsᵀ + bias by a primitive of oneDNN, if it pays off; false without an effect. A null bias
-    /// is 0, and is so in every call.
+    /// y = x · weightsᵀ + bias with weights that are packed once, if it pays off; false without an effect. A
+    /// null bias is 0, and is so in every call.
     static bool multiplyPacked(std::unique_ptr<NativeConvolution>& product, std::int64_t rows,
                                std::int64_t inner, std::int64_t columns, const T* x, const T* weights, T* y,
                                const T* bias = nullptr) {
@@ -125,12 +125,8 @@ private:
             constexpr std::int64_t paysOff = 1 << 17; // multiply-adds
             if (rows * inner * columns < paysOff) return false;
             if (!product)
-                product = NativeConvolution::make({.rows = rows,
-                                                   .inner = inner,
-                                                   .columns = columns,
-                                                   .stride = inner,
-                                                   .transposed = true,
-                                                   .hasBias = bias != nullptr});
+                product = NativeConvolution::make(
+                    {.rows = rows, .inner = inner, .columns = columns, .stride = inner, .transposed = true});
             if (!product) return false;
             product->run({.x = x, .w = weights, .bias = bias, .y = y});
             return true;

@@ -42,7 +42,6 @@ struct WeightedProduct {
     std::int64_t columns = 1;
     std::int64_t stride = 1; ///< elements from one row of w in memory to the next
     bool transposed = false; ///< w is columns × inner
-    bool hasBias = false;    ///< one element per column
     ProductEnding ending{};
 };
 
