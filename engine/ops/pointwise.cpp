@@ -92,16 +92,8 @@ void raiseDense(const float* base, const TensorView& exponent, const TensorView&
     const bool isOne = exponent.elementCount() == 1;
     const std::int64_t total = out.elementCount();
     parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
-        const float* const x = base + begin;
-        float* const y = out.as<float>() + begin;
-        const std::int64_t count = end - begin;
-        if (isOne && *exponents == 2) {
-            for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * x[i];
-        } else if (isOne && *exponents == 3) {
-            for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * x[i] * x[i];
-        } else {
-            vectorPow(x, isOne ? exponents : exponents + begin, isOne ? 0 : 1, y, count);
-        }
+        vectorPow(base + begin, isOne ? exponents : exponents + begin, isOne ? 0 : 1, out.as<float>() + begin,
+                  end - begin);
     });
 }
 

@@ -184,6 +184,24 @@ private Q_SLOTS:
             }
         }
     }
+
+    void errorsOfPowersWithOneExponentAreBounded() {
+        const std::vector<float> bases = patterns();
+        std::vector<float> out(bases.size());
+        for (const float exponent : {1.0F, 2.0F, 3.0F, 4.0F, -1.0F, 0.5F, -0.5F, 2.5F})
+            for (const Build& build : builds()) {
+                build.pow(bases.data(), &exponent, 0, out.data(), std::int64_t(bases.size()));
+                for (std::size_t i = 0; i < bases.size(); ++i) {
+                    const double wanted = std::pow(double(bases[i]), double(exponent));
+                    QVERIFY2(unitsApart(out[i], wanted) <= 2, qPrintable(QStringLiteral("%1: %2 ^ %3 = %4")
+                                                                             .arg(QLatin1String(build.name))
+                                                                             .arg(double(bases[i]))
+                                                                             .arg(double(exponent))
+                                                                             .arg(double(out[i]))));
+                }
+            }
+    }
+
     /// Near 1, the logarithm is small and the exponent makes it large.
     void powersOfNumbersNearOne() {
         std::vector<float> bases;

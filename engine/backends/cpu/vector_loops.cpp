@@ -94,6 +94,28 @@ Pack power(Pack x, Pack y) {
 Pack power(Pack x, Pack y) { return TWB_SLEEF(pow, u10)(x, y); }
 #endif
 
+/// x ^ 0.5, which is 0 for −0 and infinite for −∞.
+Pack root(Pack x) {
+    const Pack size = withoutSign(x);
+    return choose(isLess(size, all(__builtin_inff())), TWB_EXACT(sqrt)(x + all(0)), size);
+}
+
+/// Raises to an exponent for which a few operations suffice; false for others.
+bool raise(const float* base, float exponent, float* out, std::int64_t count) {
+    const auto with = [&](const auto& f) {
+        each(base, out, count, f);
+        return true;
+    };
+    if (exponent == 1) return with([](Pack x) { return x; });
+    if (exponent == 2) return with([](Pack x) { return x * x; });
+    if (exponent == 3) return with([](Pack x) { return x * x * x; });
+    if (exponent == 4) return with([](Pack x) { return (x * x) * (x * x); });
+    if (exponent == -1) return with([](Pack x) { return all(1) / x; });
+    if (exponent == 0.5F) return with(root);
+    if (exponent == -0.5F) return with([](Pack x) { return all(1) / root(x); });
+    return false;
+}
+
 } // namespace
 
 void map(const VectorMap& map, const float* in, float* out, std::int64_t count) noexcept {
@@ -158,12 +180,15 @@ void map(const VectorMap& map, const float* in, float* out, std::int64_t count) 
 
 void pow(const float* base, const float* exponent, std::int64_t step, float* out,
          std::int64_t count) noexcept {
+    if (step == 0 && raise(base, *exponent, out, count)) return;
     std::int64_t i = 0;
     const Pack constant = all(*exponent);
     for (; i + kWidth <= count; i += kWidth) {
-        fetch(base + i);
-        fetch(exponent + i * step);
-        fetchToWrite(out + i);
+        if (i + kAhead + kWidth <= count) { // as in each()
+            fetch(base + i);
+            fetch(exponent + i * step);
+            fetchToWrite(out + i);
+        }
         store(out + i, power(load(base + i), step == 0 ? constant : load(exponent + i)));
     }
     const std::int64_t rest = count - i;
