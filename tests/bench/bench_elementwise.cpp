@@ -31,14 +31,37 @@ double msOf(const std::function<void()>& work) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The sizes of a tensor.
+enum class Sizes {
+    all,    ///< kElements
+    row,    ///< one element per column
+    column, ///< one element per row
+    one
+};
+
 struct Case {
     std::string name;
     std::string op;
     Attributes attributes;
     std::vector<DType> inputs;
     DType output = DType::f32;
-    bool scalar = false; ///< the last input is one number
+    std::vector<Sizes> sizes{}; ///< of the inputs; Sizes::all for those that are missing
+    Sizes outputSizes = Sizes::all;
 };
+
+Shape shapeOf(Sizes sizes, bool keepsAxes) {
+    switch (sizes) {
+    case Sizes::row:
+        return keepsAxes ? Shape{1, kRow} : Shape{kRow};
+    case Sizes::column:
+        return Shape{kElements / kRow, 1};
+    case Sizes::one:
+        return Shape{};
+    case Sizes::all:
+        break;
+    }
+    return {kElements / kRow, kRow};
+}
 
 Tensor filled(DType dtype, const Shape& shape) {
     Tensor values = Tensor::onHost({DType::f32, shape});
@@ -46,6 +69,9 @@ Tensor filled(DType dtype, const Shape& shape) {
     for (std::int64_t i = 0; i < values.elementCount(); ++i)
         data[i] = 0.05F + 0.9F * static_cast<float>(i % 1009) / 1009;
     if (dtype == DType::f32) return values;
+    if (dtype == DType::boolean) // both, in no simple order
+        for (std::int64_t i = 0; i < values.elementCount(); ++i)
+            data[i] = i * 7919 % 1013 < 506 ? 0.0F : 1.0F;
     const Op& cast = *findOp("Cast");
     Tensor out = Tensor::onHost({dtype, shape});
     const std::vector<TensorView> inputs{values.view()};
@@ -63,9 +89,33 @@ std::vector<Case> cases() {
         out.push_back({op, op, {}, {DType::f32}});
     out.push_back({"Gelu, tanh", "Gelu", {{"approximate", "tanh"}}, {DType::f32}});
     out.push_back({"Pow", "Pow", {}, {DType::f32, DType::f32}});
-    out.push_back({"Pow, one exponent", "Pow", {}, {DType::f32, DType::f32}, DType::f32, true});
+    out.push_back(
+        {"Pow, one exponent", "Pow", {}, {DType::f32, DType::f32}, DType::f32, {Sizes::all, Sizes::one}});
     out.push_back({"Add", "Add", {}, {DType::f32, DType::f32}});
-    out.push_back({"Less", "Less", {}, {DType::f32, DType::f32}, DType::boolean});
+    for (const char* op : {"Less", "Equal", "GreaterOrEqual"})
+        out.push_back({op, op, {}, {DType::f32, DType::f32}, DType::boolean});
+    out.push_back({"Where", "Where", {}, {DType::boolean, DType::f32, DType::f32}});
+    out.push_back({"LayerNormalization",
+                   "LayerNormalization",
+                   {},
+                   {DType::f32, DType::f32, DType::f32},
+                   DType::f32,
+                   {Sizes::all, Sizes::row, Sizes::row}});
+    out.push_back({"RMSNormalization",
+                   "RMSNormalization",
+                   {},
+                   {DType::f32, DType::f32},
+                   DType::f32,
+                   {Sizes::all, Sizes::row}});
+    for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax"})
+        for (const bool isLast : {true, false})
+            out.push_back({fmt::format("{}, {} axis", op, isLast ? "last" : "first"),
+                           op,
+                           {{"axes", std::vector<std::int64_t>{isLast ? 1 : 0}}},
+                           {DType::f32},
+                           DType::f32,
+                           {},
+                           isLast ? Sizes::column : Sizes::row});
     out.push_back({"Cast to f16", "Cast", {{"to", "f16"}}, {DType::f32}, DType::f16});
     out.push_back({"Cast to bf16", "Cast", {{"to", "bf16"}}, {DType::f32}, DType::bf16});
     out.push_back({"Cast from f16", "Cast", {{"to", "f32"}}, {DType::f16}});
@@ -74,20 +124,20 @@ std::vector<Case> cases() {
 }
 
 void run(const Case& c) {
-    const Shape shape{kElements / kRow, kRow};
     std::vector<Tensor> tensors;
     for (std::size_t i = 0; i < c.inputs.size(); ++i)
-        tensors.push_back(filled(c.inputs[i], c.scalar && i + 1 == c.inputs.size() ? Shape{} : shape));
-    Tensor output = Tensor::onHost({c.output, shape});
+        tensors.push_back(filled(c.inputs[i], shapeOf(i < c.sizes.size() ? c.sizes[i] : Sizes::all, false)));
+    Tensor output = Tensor::onHost({c.output, shapeOf(c.outputSizes, true)});
     std::vector<TensorView> inputs;
     std::int64_t bytes = output.byteCount();
     for (const Tensor& tensor : tensors) {
         inputs.push_back(tensor.view());
         bytes += tensor.byteCount();
     }
-    const std::vector<TensorView> outputs{output.view()};
     const Op& op = *findOp(c.op);
     const Attributes attributes = completeAttributes(op, c.attributes);
+    std::vector<TensorView> outputs{output.view()};
+    outputs.resize(op.outputs.size()); // optional ones are not connected
     const auto compute = [&] { op.kernel({inputs, outputs, attributes}); };
 
     // A copy of half the bytes moves as many as the op.
@@ -107,7 +157,7 @@ void run(const Case& c) {
         best = std::min(best, msOf(compute));
         floor = std::min(floor, msOf(copy));
     }
-    fmt::print("{:<18} {:8.2f} ms   floor {:7.2f} ms   {:5.2f} ×{}\n", c.name, best, floor, best / floor,
+    fmt::print("{:<24} {:8.2f} ms   floor {:7.2f} ms   {:5.2f} ×{}\n", c.name, best, floor, best / floor,
                best / floor > kBudget ? "   OVER 1.3" : "");
 }
 
