@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -32,7 +33,7 @@ double msOf(const std::function<void()>& work) {
 }
 
 /// The sizes of a tensor.
-enum class Sizes {
+enum class Sizes : std::uint8_t {
     all,    ///< kElements
     row,    ///< one element per column
     column, ///< one element per row
