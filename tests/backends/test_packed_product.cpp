@@ -206,7 +206,7 @@ private Q_SLOTS:
         QFETCH(ProductEnding, ending);
         constexpr float infinite = std::numeric_limits<float>::infinity();
         for (const Kernels& here : kernelsHere()) {
-            Product product({.rows = 5, .inner = 1, .columns = 2, .ending = ending}, false);
+            Product product({.rows = 5, .inner = 1, .columns = 2, .ending = ending}, false, false);
             product.x = {std::numeric_limits<float>::quiet_NaN(), infinite, 1e6F, -1e6F, -30};
             product.w = {1, 0.5F};
             QString error;
