@@ -260,8 +260,8 @@ void Ranks::watch(int status, int reasons) const {
         // Ranks that have not met cannot see each other's reasons; the launcher has told this one.
         const bool isAnswer = !m_shared->hasFolder && (!isKnown || isTold);
         if (!m_shared->hasEnded && !isAnswer) {
-            // MPI ends a rank with an exit code if the connection to another one is lost.
-            if (!isKnown || !WIFSIGNALED(how)) awaitReason();
+            // MPI ends a rank with an exit code or abort() if the connection to another one is lost.
+            if (!isKnown || !WIFSIGNALED(how) || WTERMSIG(how) == SIGABRT) awaitReason();
             const RankPulse* const pulse = m_shared->hasFolder ? open(m_launcher.rank) : nullptr;
             say(sentenceFor(pulse ? std::optional(pulse->node()) : std::nullopt), true);
         }

@@ -6,6 +6,7 @@
 #include "support/test_main.h"
 
 #include <QElapsedTimer>
+#include <QRegularExpression>
 #include <QScopeGuard>
 #include <QStandardPaths>
 
@@ -247,13 +248,21 @@ private Q_SLOTS:
               longRun(m_on, "1000000") << "--ranks"
                                        << "2");
         pid_t rank = 0;
+        const auto isWatched = [](const QString& pid) {
+            QFile status(QStringLiteral("/proc/%1/status").arg(pid));
+            if (!status.open(QIODevice::ReadOnly)) return false;
+            static const QRegularExpression parent(QStringLiteral("PPid:\\s*(\\d+)"));
+            QFile name(QStringLiteral("/proc/%1/comm")
+                           .arg(parent.match(QString::fromUtf8(status.readAll())).captured(1)));
+            return name.open(QIODevice::ReadOnly) && name.readAll() == "twb-watch-wait\n";
+        };
         const auto findRank = [&] {
             for (const QString& pid : QDir("/proc").entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
                 const QString work = QFile::symLinkTarget(QStringLiteral("/proc/%1/cwd").arg(pid));
                 QFile environ(QStringLiteral("/proc/%1/environ").arg(pid));
                 QFile name(QStringLiteral("/proc/%1/comm").arg(pid));
                 if (!work.startsWith(m_host->folder()) || !environ.open(QIODevice::ReadOnly) ||
-                    !name.open(QIODevice::ReadOnly) || name.readAll() != "twb\n")
+                    !name.open(QIODevice::ReadOnly) || name.readAll() != "twb\n" || !isWatched(pid))
                     continue;
                 const QList<QByteArray> variables = environ.readAll().split('\0');
                 if (variables.contains("OMPI_COMM_WORLD_RANK=1") || variables.contains("PMI_RANK=1"))
