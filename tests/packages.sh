@@ -99,7 +99,8 @@ for mpi in openmpi mpich; do
     inside apt-get install -y -qq --no-install-recommends $launcher >/dev/null
     if [[ $suite-$mpi = noble-mpich ]]; then
         # MPICH 4.2.0 of Ubuntu 24.04 starts each rank as if it were alone, also those of a plain MPI program.
-        (inside mpirun.mpich -n 2 twb train "$examples/11-a-model-learns.twb" --epochs 1 2>&1 || true) |
+        (inside mpirun.mpich -n 2 twb train "$examples/11-a-model-learns.twb" --epochs 1 \
+            --rank-logs /tmp/logs 2>&1 || true) |
             grep "mpiexec of MPICH has started 2 ranks, but MPICH .* finds 1" ||
             fail "twb does not say why it does not train on two ranks of mpich"
         continue
