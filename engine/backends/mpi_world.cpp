@@ -162,7 +162,10 @@ private:
                                call.count};
         // The listener looks a few times a second: a rank that is killed early must have a last step.
         m_hasToldStep = m_hasToldStep || tellStep();
-        if (m_lastNode.empty()) m_lastNode = activity().node;
+        if (m_lastNode.empty()) {
+            const auto own = activity();
+            m_lastNode = own.node.empty() && own.isRunning ? call.label : own.node;
+        }
         serve(); // calls may follow each other so fast that none of them waits long enough
         if (isAborted()) throwAborted();
         check(m_table.start(&plain));

@@ -300,6 +300,7 @@ void TestInfer::unsupportedDtypesAreRefused() {
         if (op.inputs.empty()) continue;
         for (std::size_t at = 0; at < op.inputs.size(); ++at)
             for (DType dtype : kWideDTypes) {
+                if (op.name == "AllReduce" && dtype == DType::boolean) continue; // max only, not the sum
                 Types inputs;
                 for (std::size_t i = 0; i < op.inputs.size(); ++i) {
                     const PortSpec& spec = op.inputs[i];
