@@ -331,7 +331,6 @@ void scaleRows(const float* x, const float* factors, std::int64_t rows, std::int
 
 } // namespace
 
-extern const ChannelsLastKernels channelsLastKernels;
 const ChannelsLastKernels channelsLastKernels{multiply, depthwise, sumPlaces, scaleRows};
 
 } // namespace twb::TWB_ISA

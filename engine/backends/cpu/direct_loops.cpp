@@ -91,7 +91,7 @@ template <int rows, int packs> void multiplyRows(const Part& part, const Ending&
     const std::int64_t lastCount = part.lastCount;
     const float* x[kPointers];
 #pragma GCC unroll 16
-    for (int i = 0; i < kPointers; ++i) x[i] = part.x + kTogether * i * xStep;
+    for (std::int64_t i = 0; i < kPointers; ++i) x[i] = part.x + kTogether * i * xStep;
     const float* w = part.w;
     const float* ahead = part.ahead.from;
     Pack sums[rows][packs];
@@ -341,7 +341,6 @@ void convolve(const DirectSizes& s, const float* x, const float* w, std::int64_t
 
 } // namespace
 
-extern const DirectKernels directKernels;
 const DirectKernels directKernels{convolve};
 
 } // namespace twb::TWB_ISA

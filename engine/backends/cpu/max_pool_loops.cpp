@@ -63,7 +63,6 @@ void poolRow(const float* x, std::int64_t channels, std::int64_t width, PoolTaps
 
 } // namespace
 
-extern const MaxPoolKernels maxPoolKernels;
 const MaxPoolKernels maxPoolKernels{poolRow};
 
 } // namespace twb::TWB_ISA

@@ -255,7 +255,6 @@ void multiply(const PanelSizes& s, const float* x, const float* w, IndexRange ro
 
 } // namespace
 
-extern const PanelKernels panelKernels;
 const PanelKernels panelKernels{multiply};
 
 } // namespace twb::TWB_ISA

@@ -44,7 +44,7 @@ std::int64_t timeOf(const Convolution& s, std::int64_t side) {
 
 /// Whether it is faster than the direct convolution. Transformed weights take up to four times the memory.
 bool pays(const Convolution& s) {
-    constexpr std::int64_t kLeastPositions = 13 * 13;
+    constexpr std::int64_t kLeastPositions = 169; // 13 × 13
     constexpr double kLeastProducts = 4e6;
     const auto fits = [](const WindowAxis& axis) {
         return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1 && axis.padBegin <= 1 &&

@@ -40,7 +40,7 @@ template <int side> struct Lines;
 /// The points of the interpolation are 0, ±3/4, ±3/2 and infinity: all factors are exact, and the largest
 /// error is a fifth of that with 0, ±1, ±2.
 template <> struct Lines<4> {
-    static void transform(const Pack* in, Pack* out, int step) {
+    static void transform(const Pack* in, Pack* out, std::int64_t step) {
         const Pack d0 = in[0];
         const Pack d1 = in[step];
         const Pack d2 = in[2 * step];
@@ -58,7 +58,7 @@ template <> struct Lines<4> {
         out[4 * step] = wideEven - wideOdd;
         out[5 * step] = d1 * all(1.265625F) - d3 * all(2.8125F) + d5;
     }
-    static void finish(const Pack* in, int step, Pack* out, int outStep) {
+    static void finish(const Pack* in, std::int64_t step, Pack* out, std::int64_t outStep) {
         const Pack sum = in[step] + in[2 * step];
         const Pack difference = in[step] - in[2 * step];
         const Pack wideSum = in[3 * step] + in[4 * step];
@@ -72,7 +72,7 @@ template <> struct Lines<4> {
 
 /// The points are 0, ±1 and infinity.
 template <> struct Lines<2> {
-    static void transform(const Pack* in, Pack* out, int step) {
+    static void transform(const Pack* in, Pack* out, std::int64_t step) {
         const Pack d0 = in[0];
         const Pack d1 = in[step];
         const Pack d2 = in[2 * step];
@@ -82,7 +82,7 @@ template <> struct Lines<2> {
         out[2 * step] = d2 - d1;
         out[3 * step] = d1 - d3;
     }
-    static void finish(const Pack* in, int step, Pack* out, int outStep) {
+    static void finish(const Pack* in, std::int64_t step, Pack* out, std::int64_t outStep) {
         const Pack d1 = in[step];
         const Pack d2 = in[2 * step];
         out[0] = in[0] + d1 + d2;
@@ -183,7 +183,6 @@ bool finish(const WinogradTiles& s, const float* m, std::int64_t plane, std::int
 
 } // namespace
 
-extern const WinogradKernels winogradKernels;
 const WinogradKernels winogradKernels{transform, finish};
 
 } // namespace twb::TWB_ISA
