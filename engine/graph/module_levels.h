@@ -15,8 +15,8 @@ int openLevels(const Graph& graph, FrameId inside = FrameId::none);
 Arranged openLevelsTo(const Graph& graph, int levels, FrameId inside = FrameId::none,
                       const IsCancelled& isCancelled = {});
 /// Arranges the whole graph with as many open levels as fit into a small window at a zoom at which all texts
-/// are drawn. If these show only few cards, and are not all levels, with as many as fit with readable names.
-/// Throws Error(cancelled).
+/// are drawn. If that shows only few cards while other levels stay closed, levels are opened as long as names
+/// are readable. Throws Error(cancelled).
 Delta openLevelsThatFit(const Graph& graph, const IsCancelled& isCancelled = {});
 
 /// Expands a module. If its content would lie on other cards inside `inside`, the cards right of its card

@@ -51,6 +51,20 @@ std::optional<ChannelsEnding> channelsEnding(const ProductEnding& ending) {
     return std::nullopt;
 }
 
+bool ChannelsLastConvolution::run(const Data& data) {
+    if (!m_weights) {
+        m_weights = hostAllocator().allocate(static_cast<std::size_t>(packedCount()) * sizeof(float),
+                                             MemoryKind::pageable);
+        pack(static_cast<const float*>(data.w), static_cast<float*>(m_weights->data()));
+    }
+    ChannelsEnding ending = m_ending;
+    ending.bias = static_cast<const float*>(data.bias);
+    ending.added = static_cast<const float*>(data.added);
+    compute(static_cast<const float*>(data.x), static_cast<const float*>(m_weights->data()), ending,
+            static_cast<float*>(data.y));
+    return true;
+}
+
 void packPanels(const float* w, std::int64_t inner, std::int64_t columns, float* out) {
     const std::int64_t panels = channelPanels(columns);
     parallelRanges(panels, panels * kChannelPanel * inner, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -106,36 +120,6 @@ void multiplyRows(const ChannelsLastKernels& kernels, const ProductSizes& sizes,
 }
 
 namespace {
-
-/// Packs the weights at the first run.
-class ChannelsLastConvolution : public NativeConvolution {
-public:
-    explicit ChannelsLastConvolution(const ChannelsEnding& ending) : m_ending(ending) {}
-
-    bool run(const Data& data) final {
-        if (!m_weights) {
-            m_weights = hostAllocator().allocate(static_cast<std::size_t>(packedCount()) * sizeof(float),
-                                                 MemoryKind::pageable);
-            pack(static_cast<const float*>(data.w), static_cast<float*>(m_weights->data()));
-        }
-        ChannelsEnding ending = m_ending;
-        ending.bias = static_cast<const float*>(data.bias);
-        ending.added = static_cast<const float*>(data.added);
-        compute(static_cast<const float*>(data.x), static_cast<const float*>(m_weights->data()), ending,
-                static_cast<float*>(data.y));
-        return true;
-    }
-    bool hasPackedWeights() const final { return m_weights != nullptr; }
-
-protected:
-    virtual std::int64_t packedCount() const = 0;
-    virtual void pack(const float* w, float* out) const = 0;
-    virtual void compute(const float* x, const float* w, const ChannelsEnding& ending, float* y) const = 0;
-
-private:
-    const ChannelsEnding m_ending;
-    BufferPtr m_weights;
-};
 
 /// A convolution as a matrix product: rows of x times the weights, a matrix of columns × inner that is packed
 /// in panels.

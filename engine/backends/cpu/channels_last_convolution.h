@@ -20,8 +20,26 @@ std::unique_ptr<NativeConvolution> makeChannelsLast(const Convolution& sizes,
 
 /// The kernels for this CPU; null without AVX2.
 const ChannelsLastKernels* channelsLastKernels();
-/// Without bias; nothing for an activation that the kernels do not have.
+/// The ending of the kernels for a product's, without its bias. Nothing if they do not have its activation.
 std::optional<ChannelsEnding> channelsEnding(const ProductEnding& ending);
+
+/// Packs the weights at the first run.
+class ChannelsLastConvolution : public NativeConvolution {
+public:
+    explicit ChannelsLastConvolution(const ChannelsEnding& ending) : m_ending(ending) {}
+
+    bool run(const Data& data) final;
+    bool hasPackedWeights() const final { return m_weights != nullptr; }
+
+protected:
+    virtual std::int64_t packedCount() const = 0;
+    virtual void pack(const float* w, float* out) const = 0;
+    virtual void compute(const float* x, const float* w, const ChannelsEnding& ending, float* y) const = 0;
+
+private:
+    const ChannelsEnding m_ending;
+    BufferPtr m_weights;
+};
 
 inline std::int64_t channelPanels(std::int64_t columns) {
     return (columns + kChannelPanel - 1) / kChannelPanel;

@@ -1,12 +1,10 @@
 #include "backends/cpu/direct_convolution.h"
 
+#include "backends/cpu/channels_last_convolution.h"
 #include "backends/cpu/direct_loops.h"
+#include "backends/cpu/host_threads.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <algorithm>
 #include <optional>
@@ -62,42 +60,20 @@ DirectSizes directSizes(const Convolution& s, std::int64_t step) {
     return out;
 }
 
-std::int64_t directThreads() {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-
-class DirectConvolution final : public NativeConvolution {
+class DirectConvolution final : public ChannelsLastConvolution {
 public:
     DirectConvolution(const Convolution& s, const ChannelsEnding& ending, std::int64_t step)
-        : m_sizes(directSizes(s, step)), m_ending(ending), m_positions(s.batch * s.window.outCount()),
+        : ChannelsLastConvolution(ending), m_sizes(directSizes(s, step)),
+          m_positions(s.batch * s.window.outCount()),
           m_panels((m_sizes.columns + m_sizes.panel - 1) / m_sizes.panel) {}
-
-    bool run(const Data& data) override {
-        if (!m_weights) {
-            m_weights = hostAllocator().allocate(static_cast<std::size_t>(packedCount()) * sizeof(float),
-                                                 MemoryKind::pageable);
-            pack(static_cast<const float*>(data.w), static_cast<float*>(m_weights->data()));
-        }
-        ChannelsEnding ending = m_ending;
-        ending.bias = static_cast<const float*>(data.bias);
-        ending.added = static_cast<const float*>(data.added);
-        compute(static_cast<const float*>(data.x), static_cast<const float*>(m_weights->data()), ending,
-                static_cast<float*>(data.y));
-        return true;
-    }
-    bool hasPackedWeights() const override { return m_weights != nullptr; }
 
 private:
     std::int64_t taps() const { return m_sizes.kernelHeight * m_sizes.kernelWidth; }
-    std::int64_t packedCount() const {
+    std::int64_t packedCount() const override {
         return (m_sizes.columns + kChannelLanes - 1) / kChannelLanes * kChannelLanes * m_sizes.inner * taps();
     }
 
-    void pack(const float* w, float* out) const {
+    void pack(const float* w, float* out) const override {
         const DirectSizes& s = m_sizes;
         parallelRanges(m_panels, packedCount(), 1, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t panel = begin; panel < end; ++panel) {
@@ -115,9 +91,9 @@ private:
 
     /// Threads compute neighbouring positions, which they wrote themselves in the step before; with few
     /// positions, neighbouring panels, whose weights each alone reads.
-    void compute(const float* x, const float* w, const ChannelsEnding& ending, float* y) const {
+    void compute(const float* x, const float* w, const ChannelsEnding& ending, float* y) const override {
         constexpr std::int64_t kFewPositions = 48; // of a thread
-        const std::int64_t threads = directThreads();
+        const std::int64_t threads = regionThreads();
         const bool isFew = m_positions < kFewPositions * threads && m_panels >= threads;
         const std::int64_t parts = std::min(threads, isFew ? m_panels : m_positions);
         const std::int64_t work = m_positions * m_sizes.inner * taps() * m_sizes.columns / 4;
@@ -133,10 +109,8 @@ private:
     }
 
     const DirectSizes m_sizes;
-    const ChannelsEnding m_ending;
     const std::int64_t m_positions; ///< of y, of all images
     const std::int64_t m_panels;
-    BufferPtr m_weights; ///< packed
 };
 
 /// Windows at neighbouring positions share a tile.

@@ -15,7 +15,9 @@ std::atomic<int>& chosen() noexcept {
     return count;
 }
 
-int found() noexcept {
+} // namespace
+
+int regionThreads() noexcept {
 #ifdef _OPENMP
     return omp_get_max_threads();
 #else
@@ -23,11 +25,9 @@ int found() noexcept {
 #endif
 }
 
-} // namespace
-
 int hostThreads() noexcept {
     const int count = chosen().load(std::memory_order_relaxed);
-    return std::max(1, count > 0 ? count : found());
+    return std::max(1, count > 0 ? count : regionThreads());
 }
 
 void setHostThreads(int count) noexcept { chosen().store(std::max(0, count), std::memory_order_relaxed); }

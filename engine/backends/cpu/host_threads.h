@@ -10,5 +10,7 @@ void setHostThreads(int count) noexcept;
 /// Sets the number for the calling thread. OpenMP keeps it per thread, so each stream's thread calls this
 /// first.
 void useHostThreads() noexcept;
+/// The number of threads of a parallel region that the calling thread would start.
+int regionThreads() noexcept;
 
 } // namespace twb

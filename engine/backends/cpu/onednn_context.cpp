@@ -101,14 +101,6 @@ void append(Key& key, const Window& window) {
         key.insert(key.end(), {axis.in, axis.out, axis.kernel, axis.stride, axis.dilation, axis.padBegin});
 }
 
-std::int64_t threads() {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-
 void Ready::run(const std::map<int, const void*>& data) const {
     std::unordered_map<int, memory> arguments;
     // oneDNN uses one type for both inputs and outputs.

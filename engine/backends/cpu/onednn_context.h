@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backends/cpu/host_threads.h"
 #include "backends/cpu/window.h"
 #include "core/buffer.h"
 #include "core/dtype.h"
@@ -89,15 +90,13 @@ Slide slideOf(const Window& window);
 /// The key of a primitive: sizes, types, layouts; never the contents of tensors.
 using Key = std::vector<std::int64_t>;
 void append(Key& key, const Window& window);
-/// The number of threads among which a new primitive divides its work.
-std::int64_t threads();
 
 /// A cache of recent primitives: making one takes as long as a small convolution.
 template <class Made> class Cache {
 public:
     /// Returns the primitive for this key, and calls `make` if there is none.
     template <class Make> std::shared_ptr<const Made> find(Key key, const Make& make) {
-        key.push_back(threads());
+        key.push_back(regionThreads());
         {
             const std::scoped_lock lock(m_mutex);
             if (const auto at = m_entries.find(key); at != m_entries.end()) {

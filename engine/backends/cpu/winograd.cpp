@@ -2,13 +2,10 @@
 
 #include "backends/cpu/direct_convolution.h"
 #include "backends/cpu/direct_loops.h"
+#include "backends/cpu/host_threads.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "backends/cpu/winograd_loops.h"
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <algorithm>
 #include <array>
@@ -115,14 +112,6 @@ void transformWeights(const WinogradTiles& s, const float* w, float* out) {
     });
 }
 
-std::int64_t threadCount() {
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 1;
-#endif
-}
-
 class WinogradConvolution final : public NativeConvolution {
 public:
     WinogradConvolution(const Convolution& sizes, const Tensors& tensors, const ProductEnding& ending)
@@ -214,8 +203,8 @@ private:
         constexpr std::int64_t kBlockBytes = 900000; // fits into a core's cache beside the weights
         const std::int64_t perTile = bytesOf(elements() * (m_tiles.inner + m_tiles.columns));
         const std::int64_t most = std::max<std::int64_t>(kBlockBytes / perTile, 12);
-        const std::int64_t rounds = (m_count + most * threadCount() - 1) / (most * threadCount());
-        const std::int64_t blocks = std::min(rounds * threadCount(), m_count);
+        const std::int64_t rounds = (m_count + most * regionThreads() - 1) / (most * regionThreads());
+        const std::int64_t blocks = std::min(rounds * regionThreads(), m_count);
         std::atomic<bool> isFinite = true;
         parallelRanges(blocks, work(), 1, [&](std::int64_t first, std::int64_t last) {
             const Room room(m_tiles, elements(), (m_count + blocks - 1) / blocks);
