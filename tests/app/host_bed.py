@@ -87,7 +87,10 @@ class Hosts:
     def __init__(self, names, folder, top, variables):
         require_tools()
         self.names, self.folder, self.top = list(names), Path(folder), Path(top).resolve()
-        self.variables = dict(variables)
+        # The files that a shell reads at a login may take a minute; an empty home has none.
+        home = Path(folder) / "home"
+        home.mkdir()
+        self.variables = {"HOME": str(home), **variables}
         self.processes, self.inside = {}, {}
         self.bed = self.folder / "bed"
         self.bin = self.bed / "bin"

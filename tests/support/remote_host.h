@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QDeadlineTimer>
 #include <QDir>
 #include <QFile>
 #include <QProcess>
@@ -122,8 +123,11 @@ public:
                            << file(key) << QStringLiteral("-N") << QString());
             if (!make.waitForFinished() || make.exitCode() != 0) return;
         }
+        QDir().mkpath(file(QStringLiteral("home")));
         // Another program may take a free port before sshd does.
-        for (int attempt = 0; attempt < 5 && !m_isUp; ++attempt) m_isUp = start(sshd, freePort());
+        const QDeadlineTimer end(60'000);
+        for (int attempt = 0; attempt < 5 && !m_isUp && !end.hasExpired(); ++attempt)
+            m_isUp = start(sshd, freePort(), end);
     }
     ~SshHost() override {
         m_sshd.terminate();
@@ -156,8 +160,8 @@ public:
     }
 
 private:
-    /// False if sshd does not get the port.
-    bool start(const QString& sshd, int port) {
+    /// False if sshd does not get the port, or nobody can log in before `end`.
+    bool start(const QString& sshd, int port, QDeadlineTimer end) {
         write(QStringLiteral("sshd_config"),
               QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\n"
                              "StrictModes no\nUsePAM no\nPasswordAuthentication no\n"
@@ -177,11 +181,13 @@ private:
                             file(QStringLiteral("sshd_config"))});
         if (!m_sshd.waitForStarted()) return false;
         // A connection that comes before sshd listens is refused. Without a port sshd ends.
-        for (int i = 0; i < 100 && m_sshd.state() == QProcess::Running; ++i) {
+        while (m_sshd.state() == QProcess::Running && !end.hasExpired()) {
             QProcess ssh;
             ssh.start(QStringLiteral("ssh"), {QStringLiteral("-F"), file(QStringLiteral("ssh_config")),
                                               QStringLiteral("there"), QStringLiteral("true")});
-            if (ssh.waitForFinished() && ssh.exitCode() == 0) return true;
+            if (ssh.waitForFinished(int(end.remainingTime())) && ssh.exitCode() == 0) return true;
+            ssh.kill();
+            ssh.waitForFinished();
             m_sshd.waitForFinished(50);
         }
         m_sshd.kill();
@@ -189,9 +195,11 @@ private:
         return false;
     }
 
-    /// What runs there need: sshd passes no environment on.
-    static QString environment() {
-        QStringList out{QStringLiteral("OMPI_ALLOW_RUN_AS_ROOT=1"),
+    /// What runs there need: sshd passes no environment on. The home is empty, since the files that a shell
+    /// reads at a login may take a minute.
+    QString environment() const {
+        QStringList out{QStringLiteral("HOME=") + file(QStringLiteral("home")),
+                        QStringLiteral("OMPI_ALLOW_RUN_AS_ROOT=1"),
                         QStringLiteral("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")};
         for (const char* name : {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMPI_MCA_rmaps_base_oversubscribe",
                                  "PRTE_MCA_rmaps_default_mapping_policy", "TWB_CUDA_PLUGIN", "TWB_OPS"})
