@@ -3,7 +3,32 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 
+#include <cstdint>
+
 namespace twb {
+
+/// How far memory is fetched ahead, in elements: the processor's own prefetching stops at each page.
+inline constexpr std::int64_t kAhead = 512;
+
+/// Calls one(i) for i below `count`, and fetch(i) for each 64 elements from i on, kAhead elements before
+/// them.
+template <class Fetch, class One> void fetchingAhead(std::int64_t count, const Fetch& fetch, const One& one) {
+    constexpr std::int64_t block = 64;
+    std::int64_t i = 0;
+    // Memory beyond the end may belong to another thread, which would lose it.
+    for (; i + block + kAhead <= count; i += block) {
+        fetch(i + kAhead);
+        for (std::int64_t k = 0; k < block; ++k) one(i + k);
+    }
+    for (; i < count; ++i) one(i);
+}
+
+/// Fetches 64 elements: `access` is 0 to read them and 1 to write them.
+template <int Access, class T> void fetchBlock(const T* from) {
+    constexpr std::size_t line = 64;
+    for (std::size_t at = 0; at < 64 * sizeof(T); at += line)
+        __builtin_prefetch(reinterpret_cast<const char*>(from) + at, Access);
+}
 
 /// out[i] = f(in[i]) for every element. `out` is dense and may be the same memory as `in`.
 template <class In, class Out, class F>
@@ -14,7 +39,15 @@ void mapElements(const TensorView& in, const TensorView& out, const F& f) {
         const std::int64_t total = out.elementCount();
         parallelRanges(total, total, 64, [&](std::int64_t begin, std::int64_t end) {
             const F own = f; // a copy, since the compiler must assume that writes may alias f
-            for (std::int64_t i = begin; i < end; ++i) target[i] = own(source[i]);
+            const In* const from = source + begin;
+            Out* const to = target + begin;
+            fetchingAhead(
+                end - begin,
+                [&](std::int64_t i) {
+                    fetchBlock<0>(from + i);
+                    fetchBlock<1>(to + i);
+                },
+                [&](std::int64_t i) { to[i] = own(from[i]); });
         });
         return;
     }
@@ -47,7 +80,14 @@ void zipElements(const TensorView& a, const TensorView& b, const TensorView& out
             const B* y = right + offsets[1];
             // Separate loops for dense and broadcast operands, so that the compiler vectorises them.
             if (leftStep == 1 && rightStep == 1) {
-                for (std::int64_t i = 0; i < count; ++i) to[i] = f(x[i], y[i]);
+                fetchingAhead(
+                    count,
+                    [&](std::int64_t i) {
+                        fetchBlock<0>(x + i);
+                        fetchBlock<0>(y + i);
+                        fetchBlock<1>(to + i);
+                    },
+                    [&](std::int64_t i) { to[i] = f(x[i], y[i]); });
             } else if (leftStep == 1 && rightStep == 0) {
                 const B constant = *y;
                 for (std::int64_t i = 0; i < count; ++i) to[i] = f(x[i], constant);
