@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backends/cpu/reduction.h"
+#include "backends/cpu/vector_math.h"
 #include "backends/kernel.h"
 #include "ops/element_functions.h"
 
@@ -34,14 +35,17 @@ inline Shape reducedShape(const Shape& shape, const std::array<bool, kMaxRank>& 
 
 // The summand of an element, in the state's type S.
 struct Plain {
+    static constexpr Summand summand = Summand::value;
     template <class S, class T> TWB_HOST_DEVICE static S of(T x) { return static_cast<S>(x); }
 };
 struct Absolute {
+    static constexpr Summand summand = Summand::size;
     template <class S, class T> TWB_HOST_DEVICE static S of(T x) {
         return x < 0 ? S{0} - static_cast<S>(x) : static_cast<S>(x);
     }
 };
 struct Square {
+    static constexpr Summand summand = Summand::square;
     template <class S, class T> TWB_HOST_DEVICE static S of(T x) {
         return static_cast<S>(x) * static_cast<S>(x);
     }
@@ -61,11 +65,15 @@ template <class T> TWB_HOST_DEVICE double numberOf(Wide<T> state) {
 template <class T, class Map = Plain> struct SumRule {
     using Value = T;
     using State = Wide<T>;
-    static constexpr bool splits = true;
+    static constexpr std::int64_t lanes = 8;
     TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
         state += Map::template of<State>(value);
     }
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { state += later; }
+    static void addRows(State* states, const T* in, std::int64_t rows, std::int64_t stride,
+                        std::int64_t width) requires std::is_same_v<T, float> {
+        vectorAddRows(Map::summand, in, rows, stride, width, states);
+    }
 };
 
 /// Sums for means. Sums of integers may exceed 64 bits, although their mean does not.
@@ -73,11 +81,15 @@ template <class T> struct MeanRule {
     __extension__ using Exact = __int128;
     using Value = T;
     using State = std::conditional_t<std::is_floating_point_v<T>, double, Exact>;
-    static constexpr bool splits = true;
+    static constexpr std::int64_t lanes = 8;
     TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
         state += static_cast<State>(value);
     }
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { state += later; }
+    static void addRows(State* states, const T* in, std::int64_t rows, std::int64_t stride,
+                        std::int64_t width) requires std::is_same_v<T, float> {
+        vectorAddRows(Summand::value, in, rows, stride, width, states);
+    }
     /// Truncated for integers.
     TWB_HOST_DEVICE static State finish(State sum, std::int64_t count) {
         return sum / static_cast<State>(count);
@@ -89,7 +101,7 @@ template <class T> struct ProductRule {
     struct State {
         Wide<T> value{1};
     };
-    static constexpr bool splits = true;
+    static constexpr std::int64_t lanes = 8;
     TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
         state.value *= static_cast<Wide<T>>(value);
     }
@@ -103,7 +115,7 @@ template <class T> struct LogSumExpRule {
         double most = -std::numeric_limits<double>::infinity();
         double sum = 0;
     };
-    static constexpr bool splits = false;
+    static constexpr std::int64_t lanes = 1;
     TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
         merge(state, {static_cast<double>(value), 1});
     }
@@ -136,7 +148,7 @@ template <class T, bool Largest> struct ExtremeRule {
     struct State {
         T value = last();
     };
-    static constexpr bool splits = true;
+    static constexpr std::int64_t lanes = std::is_same_v<T, float> ? 32 : 8;
     TWB_HOST_DEVICE static constexpr T last() {
         using Limits = std::numeric_limits<T>;
         if constexpr (std::is_same_v<T, element::Bool>)
@@ -154,6 +166,11 @@ template <class T, bool Largest> struct ExtremeRule {
         }
     }
     TWB_HOST_DEVICE void merge(State& state, const State& later) const { add(state, later.value, 0); }
+    static void addRows(State* states, const T* in, std::int64_t rows, std::int64_t stride,
+                        std::int64_t width) requires std::is_same_v<T, float> {
+        static_assert(sizeof(State) == sizeof(float));
+        vectorMostOfRows(Largest, in, rows, stride, width, &states->value);
+    }
 };
 
 /// The first (or last) index of the largest (or smallest) element. NaN precedes all numbers.
@@ -163,7 +180,7 @@ template <class T, bool Largest> struct ArgRule {
         T value{};
         std::int64_t at = -1;
     };
-    static constexpr bool splits = false;
+    static constexpr std::int64_t lanes = 1;
     bool last = false; ///< among equal elements
     TWB_HOST_DEVICE void add(State& state, T value, std::int64_t at) const {
         // Decides by index rather than by order, because a GPU merges in any order.

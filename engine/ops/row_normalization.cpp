@@ -2,6 +2,7 @@
 #include "backends/cpu/lane_sum.h"
 #include "backends/cpu/onednn.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/vector_math.h"
 #include "ops/cast.h"
 #include "ops/composition.h"
 #include "ops/dispatch.h"
@@ -12,8 +13,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
+#include <type_traits>
 
 namespace twb {
 namespace {
@@ -189,6 +193,19 @@ void layerNormalizationKernel(const KernelContext& ctx) {
     viaFloat<layerNormalizationLoops>(ctx);
 }
 
+/// Σ x², in double.
+template <class T> double squareSum(const T* x, std::int64_t count) {
+    const auto square = [](double v) { return v * v; };
+    if constexpr (std::is_same_v<T, float>) {
+        std::array<double, 8> lanes{};
+        const std::int64_t whole = count / 8 * 8;
+        vectorAddRows(Summand::square, x, count / 8, 8, 8, lanes.data());
+        return std::accumulate(lanes.begin(), lanes.end(), laneSum(x + whole, count - whole, square));
+    } else {
+        return laneSum(x, count, square);
+    }
+}
+
 template <class T, class V> void rmsRows(const KernelContext& ctx) {
     const DenseInput x(ctx.inputs[0]);
     const Rows rows(x.shape(), rowAxis(ctx));
@@ -198,10 +215,12 @@ template <class T, class V> void rmsRows(const KernelContext& ctx) {
         const T* const from = x.as<T>() + row * rows.length;
         V* const to = ctx.outputs[0].as<V>() + row * rows.length;
         const V* const factor = scale.of<V>(row);
-        const double mean =
-            laneSum(from, rows.length, [](double v) { return v * v; }) / static_cast<double>(rows.length);
+        const double mean = squareSum(from, rows.length) / static_cast<double>(rows.length);
         const T f = static_cast<T>(1 / std::sqrt(mean + epsilon));
-        for (std::int64_t i = 0; i < rows.length; ++i) to[i] = static_cast<V>(from[i] * f) * factor[i];
+        if constexpr (std::is_same_v<T, float> && std::is_same_v<V, float>)
+            vectorScaleEach(from, f, factor, to, rows.length);
+        else
+            for (std::int64_t i = 0; i < rows.length; ++i) to[i] = static_cast<V>(from[i] * f) * factor[i];
     });
 }
 

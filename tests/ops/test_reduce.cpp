@@ -207,8 +207,11 @@ void TestReduce::largeLayouts() {
 void TestReduce::independentOfThreads() {
 #ifdef _OPENMP
     Dice dice(23);
-    for (const Shape& shape : {Shape{300000}, Shape{70, 9001}, Shape{9001, 70}}) {
-        const Tensor in = dice.tensor(DType::f64, shape, -1, 1);
+    const std::vector<Shape> shapes{{300000},     {70, 9001}, {9001, 70},
+                                    {9001, 1500}, {20000, 3}, {3, 5000, 40}};
+    for (std::size_t i = 0; i < 2 * shapes.size(); ++i) {
+        const Shape& shape = shapes[i / 2];
+        const Tensor in = dice.tensor(i % 2 == 0 ? DType::f64 : DType::f32, shape, -1, 1);
         for (std::int64_t axis = 0; axis < shape.rank(); ++axis) {
             const Attributes attributes{{"axes", std::vector<std::int64_t>{axis}}};
             const int threads = omp_get_max_threads();

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "backends/cpu/host_threads.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "core/tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -18,9 +20,11 @@ namespace twb {
 // A Rule defines the reduction:
 //   using Value;                                     type of the input's elements
 //   using State;                                     accumulator; default-constructed: no element yet
-//   static constexpr bool splits;                    whether a row may be reduced as several interleaved ones
+//   static constexpr std::int64_t lanes;             as how many interleaved rows a row may be reduced
 //   void add(State&, Value, std::int64_t at) const;  `at`: row-major position along the reduced axes
 //   void merge(State&, const State& later) const;
+//   static void addRows(State*, const Value*, std::int64_t rows, std::int64_t stride, std::int64_t width);
+//       if there is a vectorised form: adds the neighbouring elements of each row to as many states
 
 inline constexpr std::int64_t kReduceChunk = 4096;
 
@@ -35,16 +39,27 @@ ReductionView splitAxes(const TensorView& in, const std::array<bool, kMaxRank>& 
 
 namespace reduction {
 
+template <class Rule>
+concept hasVectorForm = requires(typename Rule::State* states, const typename Rule::Value* in) {
+    Rule::addRows(states, in, std::int64_t{}, std::int64_t{}, std::int64_t{});
+};
+
 /// One row of `count` elements, `step` apart; the first is at position `at`.
 template <class Rule>
 void addRow(const Rule& rule, typename Rule::State& state, const typename Rule::Value* in, std::int64_t step,
             std::int64_t count, std::int64_t at) {
-    constexpr std::int64_t lanes = 8;
+    constexpr std::int64_t lanes = Rule::lanes;
     std::int64_t i = 0;
-    if constexpr (Rule::splits) {
+    if constexpr (lanes > 1) {
         if (count >= 2 * lanes) {
             // Independent lanes allow several additions at a time.
             std::array<typename Rule::State, lanes> lane{};
+            if constexpr (hasVectorForm<Rule>) {
+                if (step == 1) {
+                    Rule::addRows(lane.data(), in, count / lanes, lanes, lanes);
+                    i = count / lanes * lanes;
+                }
+            }
             for (; i + lanes <= count; i += lanes)
                 for (std::int64_t k = 0; k < lanes; ++k)
                     rule.add(lane[static_cast<std::size_t>(k)], in[(i + k) * step], at + i + k);
@@ -66,30 +81,92 @@ typename Rule::State reduceChunk(const Rule& rule, const typename Rule::Value* i
     return state;
 }
 
-inline constexpr std::int64_t kColumns = 64; ///< the largest number of results that are reduced together
+/// The largest number of neighbouring results that are reduced together: their states stay in the fastest
+/// cache.
+inline constexpr std::int64_t kColumns = 512;
 
-/// Reduces `columns` neighbouring results (≤ kColumns), `step` apart in memory; the first is number `result`.
+/// Adds the elements [begin, end) along the reduced axes to the states of `columns` neighbouring results,
+/// `step` apart in memory.
+template <class Rule>
+void addColumns(const Rule& rule, const typename Rule::Value* in, const StridedLoop<1>& reduced,
+                std::int64_t begin, std::int64_t end, std::int64_t columns, std::int64_t step,
+                typename Rule::State* states) {
+    std::int64_t at = begin;
+    reduced.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+        const auto* const first = in + offsets[0];
+        const std::int64_t stride = reduced.innerStride(0);
+        if constexpr (hasVectorForm<Rule>) {
+            if (step == 1) return Rule::addRows(states, first, count, stride, columns);
+        }
+        for (std::int64_t i = 0; i < count; ++i, ++at)
+            for (std::int64_t c = 0; c < columns; ++c) rule.add(states[c], first[i * stride + c * step], at);
+    });
+}
+
+/// Calls strip(offset, result, columns) for the neighbouring results [begin, end), at most kColumns at a
+/// time, with the offset and the number of the first.
+template <class Strip>
+void strips(const StridedLoop<1>& kept, std::int64_t begin, std::int64_t end, const Strip& strip) {
+    std::int64_t result = begin;
+    kept.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
+        for (std::int64_t c = 0; c < count; c += kColumns) {
+            const std::int64_t columns = std::min(kColumns, count - c);
+            strip(offsets[0] + c * kept.innerStride(0), result, columns);
+            result += columns;
+        }
+    });
+}
+
+/// Reduces where neighbouring results are nearer in memory than the elements behind one result.
 template <class Rule, class Store>
-void reduceColumns(const Rule& rule, const typename Rule::Value* in, const StridedLoop<1>& reduced,
-                   std::int64_t columns, std::int64_t step, std::int64_t result, const Store& store) {
+void reduceColumns(const Rule& rule, const typename Rule::Value* in, const StridedLoop<1>& kept,
+                   const StridedLoop<1>& reduced, const Store& store) {
     using State = typename Rule::State;
-    std::array<State, kColumns> total{};
-    std::array<State, kColumns> chunk;
-    for (std::int64_t begin = 0; begin < reduced.total(); begin += kReduceChunk) {
-        const std::int64_t end = std::min(begin + kReduceChunk, reduced.total());
-        std::fill_n(chunk.begin(), columns, State{});
-        std::int64_t at = begin;
-        reduced.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
-            for (std::int64_t i = 0; i < count; ++i, ++at) {
-                const auto* const row = in + offsets[0] + i * reduced.innerStride(0);
-                for (std::int64_t c = 0; c < columns; ++c)
-                    rule.add(chunk[static_cast<std::size_t>(c)], row[c * step], at);
-            }
+    const std::int64_t results = kept.total();
+    const std::int64_t length = reduced.total();
+    const std::int64_t work = results * std::max<std::int64_t>(length, 1);
+    const std::int64_t step = kept.innerStride(0);
+    const std::int64_t chunks = (length + kReduceChunk - 1) / kReduceChunk;
+    const auto addChunk = [&](std::int64_t chunk, std::int64_t offset, std::int64_t columns, State* states) {
+        addColumns(rule, in + offset, reduced, chunk * kReduceChunk,
+                   std::min((chunk + 1) * kReduceChunk, length), columns, step, states);
+    };
+    const std::int64_t threads = regionThreads();
+    constexpr std::int64_t kFewest = 64; // columns of a thread: fewer would share cache lines
+    if (results < kFewest * threads && chunks > 1) {
+        // Few long results: the chunks are distributed among the threads.
+        std::vector<State> states(static_cast<std::size_t>(chunks * results));
+        parallelRanges(chunks, work, 1, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t chunk = begin; chunk < end; ++chunk)
+                strips(kept, 0, results, [&](std::int64_t offset, std::int64_t result, std::int64_t columns) {
+                    addChunk(chunk, offset, columns, states.data() + chunk * results + result);
+                });
         });
-        for (std::int64_t c = 0; c < columns; ++c)
-            rule.merge(total[static_cast<std::size_t>(c)], chunk[static_cast<std::size_t>(c)]);
+        for (std::int64_t i = 0; i < results; ++i) {
+            State total{};
+            for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+                rule.merge(total, states[static_cast<std::size_t>(chunk * results + i)]);
+            store(i, total);
+        }
+        return;
     }
-    for (std::int64_t c = 0; c < columns; ++c) store(result + c, total[static_cast<std::size_t>(c)]);
+    const std::int64_t share = (results / threads + kFewest - 1) / kFewest * kFewest;
+    parallelRanges(
+        results, work, std::clamp(share, kFewest, kColumns), [&](std::int64_t from, std::int64_t to) {
+            std::array<State, kColumns> total;
+            std::array<State, kColumns> part;
+            strips(kept, from, to, [&](std::int64_t offset, std::int64_t result, std::int64_t columns) {
+                std::fill_n(total.begin(), columns, State{});
+                for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+                    std::fill_n(part.begin(), columns, State{});
+                    addChunk(chunk, offset, columns, part.data());
+                    for (std::int64_t c = 0; c < columns; ++c)
+                        rule.merge(total[static_cast<std::size_t>(c)], part[static_cast<std::size_t>(c)]);
+                }
+                for (std::int64_t c = 0; c < columns; ++c)
+                    store(result + c, total[static_cast<std::size_t>(c)]);
+            });
+        });
 }
 
 } // namespace reduction
@@ -107,21 +184,8 @@ void reduce(const ReductionView& view, const Rule& rule, const Store& store) {
     const std::int64_t work = results * std::max<std::int64_t>(length, 1);
     const auto nearer = [](std::int64_t a, std::int64_t b) { return a != 0 && std::abs(a) < std::abs(b); };
 
-    if (results > 1 && nearer(kept.innerStride(0), reduced.innerStride(0))) {
-        parallelRanges(results, work, reduction::kColumns, [&](std::int64_t begin, std::int64_t end) {
-            std::int64_t result = begin;
-            kept.rows(begin, end, [&](const auto& offsets, std::int64_t count) {
-                const std::int64_t step = kept.innerStride(0);
-                for (std::int64_t c = 0; c < count; c += reduction::kColumns) {
-                    const std::int64_t columns = std::min(reduction::kColumns, count - c);
-                    reduction::reduceColumns(rule, in + offsets[0] + c * step, reduced, columns, step, result,
-                                             store);
-                    result += columns;
-                }
-            });
-        });
-        return;
-    }
+    if (results > 1 && nearer(kept.innerStride(0), reduced.innerStride(0)))
+        return reduction::reduceColumns(rule, in, kept, reduced, store);
     const std::int64_t chunks = (length + kReduceChunk - 1) / kReduceChunk;
     const auto chunkOf = [&](const auto* first, std::int64_t chunk) {
         return reduction::reduceChunk(rule, first, reduced, chunk * kReduceChunk,

@@ -7,6 +7,7 @@
 #include "backends/cpu/vector_functions.h"
 
 #include <sleef.h>
+#include <type_traits>
 
 #if defined(__AVX512F__)
 #define TWB_SLEEF(name, bound) Sleef_##name##f16_##bound##avx512f
@@ -250,11 +251,85 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
     return sum;
 }
 
+namespace {
+
+/// Calls fold(state, element) for the elements of each row with the state of their column. `Width` columns at
+/// a time stay in registers; with fewer columns than that, the states are in memory.
+template <int Width, class State, class Fold>
+void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width, State* states,
+              const Fold& fold) {
+    constexpr int kLine = 16; // elements of a cache line
+    if (width == Width) {
+        State kept[Width];
+        for (int c = 0; c < Width; ++c) kept[c] = states[c];
+        for (std::int64_t r = 0; r < rows; ++r, in += stride) {
+            for (int c = 0; c < Width; c += kLine) fetch(in + c);
+            for (int c = 0; c < Width; ++c) kept[c] = fold(kept[c], in[c]);
+        }
+        for (int c = 0; c < Width; ++c) states[c] = kept[c];
+        return;
+    }
+    const std::int64_t ahead = (kAhead + width - 1) / width * stride;
+    constexpr std::int64_t kBlock = 8 * kLine;
+    const auto add = [&](auto together) {
+        for (std::int64_t c = 0; c < width; c += kBlock) {
+            const std::int64_t end = c + kBlock < width ? c + kBlock : width;
+            for (int r = 0; r < together.value; ++r)
+                for (std::int64_t k = c; k < end; k += kLine) fetch(in + r * stride + k, ahead);
+            for (std::int64_t k = c; k < end; ++k) {
+                State state = states[k];
+                for (int r = 0; r < together.value; ++r) state = fold(state, in[r * stride + k]);
+                states[k] = state;
+            }
+        }
+        in += together.value * stride;
+    };
+    constexpr int kTogether = 4; // rows for which a state is loaded once
+    for (; rows >= kTogether; rows -= kTogether) add(std::integral_constant<int, kTogether>{});
+    for (; rows > 0; --rows) add(std::integral_constant<int, 1>{});
+}
+
+} // namespace
+
+void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+             double* sums) noexcept {
+    const auto fold = [=](const auto& of) {
+        foldRows<8>(in, rows, stride, width, sums, [&](double sum, float x) { return sum + of(double(x)); });
+    };
+    switch (summand) {
+    case Summand::value:
+        return fold([](double x) { return x; });
+    case Summand::size:
+        return fold([](double x) { return __builtin_fabs(x); });
+    case Summand::square:
+        return fold([](double x) { return x * x; });
+    }
+}
+
+void mostOfRows(bool largest, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                float* most) noexcept {
+    if (largest)
+        return foldRows<32>(in, rows, stride, width, most,
+                            [](float a, float x) { return x > a || x != x ? x : a; });
+    foldRows<32>(in, rows, stride, width, most, [](float a, float x) { return x < a || x != x ? x : a; });
+}
+
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept {
     const Pack by = all(factor);
     std::int64_t i = 0;
     for (; i + kWidth <= count; i += kWidth) store(out + i, load(in + i) * by);
     if (i < count) storeSome(out + i, loadSome(in + i, count - i) * by, count - i);
+}
+
+void scaleEach(const float* in, float factor, const float* factors, float* out, std::int64_t count) noexcept {
+    const Pack by = all(factor);
+    std::int64_t i = 0;
+    for (; i + kWidth <= count; i += kWidth) {
+        fetchToWrite(out + i); // the next row
+        store(out + i, load(in + i) * by * load(factors + i));
+    }
+    if (i == count) return;
+    storeSome(out + i, loadSome(in + i, count - i) * by * loadSome(factors + i, count - i), count - i);
 }
 
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept {

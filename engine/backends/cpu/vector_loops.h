@@ -14,7 +14,12 @@ float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
           std::int64_t count) noexcept;
+void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+             double* sums) noexcept;
+void mostOfRows(bool largest, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                float* most) noexcept;
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+void scaleEach(const float* in, float factor, const float* factors, float* out, std::int64_t count) noexcept;
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                   const float* panel, float* y, std::int64_t yStride) noexcept;
@@ -29,7 +34,12 @@ float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
           std::int64_t count) noexcept;
+void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+             double* sums) noexcept;
+void mostOfRows(bool largest, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                float* most) noexcept;
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+void scaleEach(const float* in, float factor, const float* factors, float* out, std::int64_t count) noexcept;
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                   const float* panel, float* y, std::int64_t yStride) noexcept;
@@ -46,7 +56,12 @@ float max(const float* in, std::int64_t count) noexcept;
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
           std::int64_t count) noexcept;
+void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+             double* sums) noexcept;
+void mostOfRows(bool largest, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                float* most) noexcept;
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+void scaleEach(const float* in, float factor, const float* factors, float* out, std::int64_t count) noexcept;
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                   const float* panel, float* y, std::int64_t yStride) noexcept;

@@ -20,7 +20,10 @@ struct Loops {
     decltype(&baseline::max) max = baseline::max;
     decltype(&baseline::expSum) expSum = baseline::expSum;
     decltype(&baseline::dots) dots = baseline::dots;
+    decltype(&baseline::addRows) addRows = baseline::addRows;
+    decltype(&baseline::mostOfRows) mostOfRows = baseline::mostOfRows;
     decltype(&baseline::scale) scale = baseline::scale;
+    decltype(&baseline::scaleEach) scaleEach = baseline::scaleEach;
     decltype(&baseline::subtract) subtract = baseline::subtract;
     decltype(&baseline::multiplyRows) multiplyRows = baseline::multiplyRows;
 };
@@ -28,10 +31,12 @@ struct Loops {
 const Loops& loops() noexcept {
     static const Loops chosen = [] {
         if (__builtin_cpu_supports("avx512f"))
-            return Loops{avx512::map,  avx512::pow,   avx512::max,      avx512::expSum,
-                         avx512::dots, avx512::scale, avx512::subtract, avx512::multiplyRows};
-        return hasAvx2() ? Loops{avx2::map,  avx2::pow,   avx2::max,      avx2::expSum,
-                                 avx2::dots, avx2::scale, avx2::subtract, avx2::multiplyRows}
+            return Loops{avx512::map,       avx512::pow,      avx512::max,         avx512::expSum,
+                         avx512::dots,      avx512::addRows,  avx512::mostOfRows,  avx512::scale,
+                         avx512::scaleEach, avx512::subtract, avx512::multiplyRows};
+        return hasAvx2() ? Loops{avx2::map,       avx2::pow,      avx2::max,         avx2::expSum,
+                                 avx2::dots,      avx2::addRows,  avx2::mostOfRows,  avx2::scale,
+                                 avx2::scaleEach, avx2::subtract, avx2::multiplyRows}
                          : Loops{};
     }();
     return chosen;
@@ -59,8 +64,23 @@ void vectorDots(const float* x, std::int64_t length, const float* rows, std::int
     loops().dots(x, length, rows, stride, out, count);
 }
 
+void vectorAddRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride,
+                   std::int64_t width, double* sums) noexcept {
+    loops().addRows(summand, in, rows, stride, width, sums);
+}
+
+void vectorMostOfRows(bool largest, const float* in, std::int64_t rows, std::int64_t stride,
+                      std::int64_t width, float* most) noexcept {
+    loops().mostOfRows(largest, in, rows, stride, width, most);
+}
+
 void vectorScale(const float* in, float factor, float* out, std::int64_t count) noexcept {
     loops().scale(in, factor, out, count);
+}
+
+void vectorScaleEach(const float* in, float factor, const float* factors, float* out,
+                     std::int64_t count) noexcept {
+    loops().scaleEach(in, factor, factors, out, count);
 }
 
 void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept {

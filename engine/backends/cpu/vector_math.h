@@ -63,8 +63,25 @@ float vectorMax(const float* in, std::int64_t count) noexcept;
 /// `in`. A term below the smallest normal number is 0. The sum has at least the precision of f32.
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 
+/// What vectorAddRows() adds for an element.
+enum class Summand : std::uint8_t { value, size, square };
+
+/// sums[c] += the summand of in[r · stride + c] for all rows r in their order and all c below `width`, in
+/// f64, on the calling thread.
+void vectorAddRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride,
+                   std::int64_t width, double* sums) noexcept;
+
+/// most[c] = the largest (or smallest) of itself and in[r · stride + c] for all rows r, c below `width`, on
+/// the calling thread. NaN wins.
+void vectorMostOfRows(bool largest, const float* in, std::int64_t rows, std::int64_t stride,
+                      std::int64_t width, float* most) noexcept;
+
 /// out[i] = in[i] · factor on the calling thread. `out` may be the same memory as `in`.
 void vectorScale(const float* in, float factor, float* out, std::int64_t count) noexcept;
+
+/// out[i] = in[i] · factor · factors[i] on the calling thread.
+void vectorScaleEach(const float* in, float factor, const float* factors, float* out,
+                     std::int64_t count) noexcept;
 
 /// out[i] = in[i] − first − second on the calling thread. `out` may be the same memory as `in`.
 void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;

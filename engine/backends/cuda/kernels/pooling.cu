@@ -181,7 +181,7 @@ template <class T> struct StoreRoot {
 template <class T> struct NormRule {
     using Value = T;
     using State = double;
-    static constexpr bool splits = false;
+    static constexpr std::int64_t lanes = 1;
     Norm norm;
     TWB_HOST_DEVICE void add(State& state, T value, std::int64_t) const {
         state += norm.term(static_cast<double>(value));

@@ -37,7 +37,7 @@ TWB_HOST_DEVICE void addLoaded(std::int64_t begin, std::int64_t end, std::int64_
 }
 
 /// The number of elements that a thread loads at once. One for rules that do not split, whose code is long.
-template <class Rule> inline constexpr int kLoads = Rule::splits ? 8 : 4;
+template <class Rule> inline constexpr int kLoads = Rule::lanes > 1 ? 8 : 4;
 
 /// The location of the elements: `T` is the stored type; the rule gets widened values.
 template <class T> struct ReductionSource {
@@ -57,7 +57,7 @@ template <class T> struct ReductionSource {
         const auto take = [&](std::int64_t k, T value) { rule.add(state, widened(value), k); };
         const std::int64_t own = begin + team.index();
         if (isPacked<Rule>()) {
-            if constexpr (Rule::splits) addPacks<kLoads<Rule> / 2>(team, first, begin, end, take);
+            if constexpr (Rule::lanes > 1) addPacks<kLoads<Rule> / 2>(team, first, begin, end, take);
         } else if (reduced.rank <= 1) {
             const std::int64_t stride = reduced.innerStride(0);
             const auto load = [&](std::int64_t k) { return first[k * stride]; };
@@ -75,7 +75,7 @@ template <class T> struct ReductionSource {
     }
     /// Whether contiguous elements are loaded as whole packs.
     template <class Rule> TWB_HOST_DEVICE bool isPacked() const {
-        return Rule::splits && reduced.rank <= 1 && reduced.innerStride(0) == 1;
+        return Rule::lanes > 1 && reduced.rank <= 1 && reduced.innerStride(0) == 1;
     }
 
 private:
