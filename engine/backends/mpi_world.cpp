@@ -97,11 +97,23 @@ template <std::size_t N> void write(std::array<char, N>& to, std::string_view te
     std::memcpy(to.data(), text.data(), std::min(text.size(), N - 1));
 }
 
+/// How long another rank has given no sign.
+struct Silence {
+    std::int64_t since = 0;
+    bool isExcused = false; ///< it began anew because this rank was not able to listen
+
+    void end(std::int64_t now) { *this = {now, false}; }
+    /// Only once: on a busy machine, this rank may be late again and again.
+    void excuse(std::int64_t now) {
+        if (!isExcused) *this = {now, true};
+    }
+};
+
 /// What this rank knows of another one.
 struct Other {
     Beat last;
-    std::int64_t heard = 0; ///< when its last message came
-    std::int64_t moved = 0; ///< when it last made progress
+    Silence heard; ///< since its last message
+    Silence moved; ///< since it last made progress
 };
 
 class MpiWorld final : public World {
@@ -118,7 +130,10 @@ public:
             m_table.place(&info.rank, &info.size, &info.localRank, &info.localSize);
             info.name = fmt::format("{} {}", m_table.name, m_table.libraryVersion());
             m_others.resize(static_cast<std::size_t>(info.size));
-            for (Other& other : m_others) other.heard = other.moved = steadyNs();
+            for (Other& other : m_others) {
+                other.heard.end(steadyNs());
+                other.moved.end(steadyNs());
+            }
             setInfo(std::move(info));
             m_isOpen = true;
         });
@@ -190,7 +205,7 @@ private:
     template <class Condition> void waitUntil(const Condition& isDone) {
         constexpr int often = 2000;
         for (int i = 0; !isDone(); ++i) {
-            if (i % 64 == 63 || i > often) serve();
+            serve(); // each time: on a busy machine, a few of these rounds take a second
             if (isAborted()) throwAborted();
             if (i < often)
                 ::sched_yield();
@@ -206,8 +221,12 @@ private:
         if (isAborted()) return end(now);
         if (now - m_served < 5'000'000) return;
         // A rank that was stopped itself must not take the others for lost before it has listened to them.
-        if (m_served > 0 && now - m_served > m_stallNs / 2)
-            for (Other& other : m_others) other.heard = other.moved = now;
+        if (m_served > 0 && now - m_served > m_stallNs / 2) {
+            for (Other& other : m_others) {
+                other.heard.excuse(now);
+                other.moved.excuse(now);
+            }
+        }
         m_served = now;
         for (int peer = 0; peer < size(); ++peer)
             if (peer != rank()) listen(peer, now);
@@ -247,10 +266,10 @@ private:
         Other& other = m_others[static_cast<std::size_t>(peer)];
         Beat beat;
         while (m_table.heard(peer, &beat)) {
-            other.heard = now;
+            other.heard.end(now);
             const bool moved = beat.progress != other.last.progress || beat.calls != other.last.calls ||
                                beat.isRunning != other.last.isRunning;
-            if (moved) other.moved = now;
+            if (moved) other.moved.end(now);
             other.last = beat;
             if (m_heard)
                 m_heard(peer, beat.node.data(),
@@ -276,7 +295,7 @@ private:
         for (int peer = 0; peer < size(); ++peer) {
             const Other& other = m_others[static_cast<std::size_t>(peer)];
             if (peer == rank() || other.last.isLeaving) continue;
-            if (now - other.heard > m_stallNs)
+            if (now - other.heard.since > m_stallNs)
                 return abort(fmt::format(
                     "rank {} has not answered for {:g} s: it was stopped, has ended or has lost "
                     "its connection; {}{}",
@@ -287,7 +306,7 @@ private:
             // A rank that answers may be long in a step, but not while others wait for a call that it does
             // not make.
             const bool isAwaited = m_callPeer == kAll ? other.last.calls < m_calls : peer == m_callPeer;
-            if (isWaiting && isAwaited && other.last.isRunning && now - other.moved > m_stallNs)
+            if (isWaiting && isAwaited && other.last.isRunning && now - other.moved.since > m_stallNs)
                 return abort(fmt::format(
                     "rank {} has taken no step for {:g} s, while rank {} waits for it in \"{}\"; {}", peer,
                     seconds, rank(), m_callLabel, lastStepOf(other)));

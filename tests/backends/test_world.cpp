@@ -428,6 +428,20 @@ private Q_SLOTS:
             QVERIFY2(refusal([&] { stallSecondsOf(bad); }).contains("TWB_STALL_SECONDS"), bad);
     }
 
+    /// A rank on a machine that is too busy is late each time that it listens to the others.
+    void aSilentRankIsNamedByALateOne() {
+        const Launcher launcher{"mpirun of Open MPI", "openmpi", 0, 2, 0, 2};
+        MpiOptions options;
+        options.stallSeconds = 0.1;
+        qputenv("TWB_MPI", TWB_BINARY_DIR "/lib/libtwb_test_late_mpi.so");
+        const std::shared_ptr<World> world = openMpiWorld(launcher, options);
+        qunsetenv("TWB_MPI");
+        Collective barrier;
+        barrier.kind = CollectiveKind::barrier;
+        const QString lost = refusal([&] { world->run(barrier); });
+        QVERIFY2(lost.startsWith("rank 1 has not answered for 0.1 s"), qPrintable(lost));
+    }
+
     void missingLibrariesAreNamed() {
         const Launcher launcher{"mpirun of Open MPI", "openmpi", 0, 4, 0, 4};
         const auto refusalWith = [&](const char* choice) {
