@@ -82,7 +82,7 @@ def require_tools():
 
 class Hosts:
     """`names`: of the hosts; `folder`: seen by all of them; `top`: the folder that must stay visible if it is in /tmp;
-    `variables`: the environment of what ssh starts there."""
+    `variables`: the environment of what ssh starts there. A test may put programs for all hosts into `programs`."""
 
     def __init__(self, names, folder, top, variables):
         require_tools()
@@ -90,11 +90,12 @@ class Hosts:
         # The files that a shell reads at a login may take a minute; an empty home has none.
         home = Path(folder) / "home"
         home.mkdir()
-        self.variables = {"HOME": str(home), **variables}
         self.processes, self.inside = {}, {}
         self.bed = self.folder / "bed"
-        self.bin = self.bed / "bin"
-        self.bin.mkdir(parents=True)
+        self.bin, self.programs = self.bed / "bin", self.bed / "programs"
+        for made in (self.bin, self.programs):
+            made.mkdir(parents=True)
+        self.variables = {"HOME": str(home), "PATH": f"{self.programs}:{os.environ['PATH']}", **variables}
         for key in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.bed / key], check=True)
         self._write("hosts", "127.0.0.1 localhost\n" +

@@ -1,7 +1,7 @@
 """Kills and stops random ranks at random moments and measures how long their jobs take to end.
 
-Usage: lost_ranks.py TWB [--ways WAY,…] [--trials N] [--seed N]. Run it by hand, as root, on a machine where nothing else
-runs. Ends with 77, and a sentence, where no hosts can be made (host_bed.py).
+Usage: lost_ranks.py TWB [--launcher NAME] [--ways WAY,…] [--signals SIGNAL,…] [--trials N] [--seed N]. Run it by hand, as
+root, on a machine where nothing else runs. Ends with 77, and a sentence, where no hosts can be made (host_bed.py).
 
 The ways of a job, each with three ranks and with Open MPI and MPICH:
   local   a training, whose launcher and ranks are on one host
@@ -17,19 +17,17 @@ import argparse
 import os
 import random
 import re
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from host_bed import CannotMakeHosts, Hosts, wait_for
-from several_hosts import A, B, ENDLESS, LAUNCHERS, TRAIN, VARIABLES, Suite, write_project, write_training
+from host_bed import wait_for
+from several_hosts import A, B, ENDLESS, TRAIN, Suite, options_of, run_on_hosts, write_project, write_training
 
 RANKS = 3
 STALL_S = 2
@@ -40,8 +38,8 @@ LAST_STEP = 'its last step was "'
 class Trials(Suite):
     """Jobs that lose a rank."""
 
-    def __init__(self, hosts, folder, twb, launcher, signals, dice):
-        super().__init__(hosts, folder, twb, launcher)
+    def __init__(self, hosts, twb, launcher, signals, dice):
+        super().__init__(hosts, twb, launcher)
         self.signals, self.dice = signals, dice
 
     def local(self):
@@ -59,10 +57,9 @@ class Trials(Suite):
         write_project(self.folder / "g.twb", [("Full", "x", "cpu", {"shape": [100, 100], "value": 0.5}, []),
                                               ("MatMul", "p", "cpu", {}, ["x", "x"]),
                                               ("AllReduce", "sum", "cpu", {}, ["p"])])
-        there = self.hosts.bed / "there"
-        there.mkdir(exist_ok=True)
-        (there / "mpirun").write_text(f'#!/bin/sh\nexec {self.launcher.program} "$@"\n')
-        (there / "mpirun").chmod(0o755)
+        mpirun = self.hosts.programs / "mpirun"
+        mpirun.write_text(f'#!/bin/sh\nexec {self.launcher.program} "$@"\n')
+        mpirun.chmod(0o755)
         job = self.hosts.start(A, [self.twb, "run", "g.twb", "--on", f"ssh:{B}:{self.folder}/runs", "--ranks", str(RANKS),
                                    "--iterations", "1000000000", "--trace", "t.json", "--report", "r.json", "--quiet"],
                                {"TWB_REMOTE_PROGRAM": str(self.twb)})
@@ -87,16 +84,25 @@ class Trials(Suite):
         try:
             out, err = job.communicate(timeout=limit + 5)
         except subprocess.TimeoutExpired:
-            left = self.processes()
-            job.kill()
-            raise AssertionError(f"after the signal to rank {rank}, still running:\n{left}\n{job.communicate()[1]}")
+            left = f"{self.processes()}\n{self.reasons()}"
+            self.kill_all()
+            raise AssertionError(f"after the signal to rank {rank}, still running:\n{left}\n{job.communicate()[1]}") from None
         took = time.monotonic() - begin
         self.check(job.returncode, rank, number, err)
         assert took < limit, f"{took:.2f} s after the signal to rank {rank}: {err}"
         return took
 
+    def kill_all(self):
+        for _, process, _, _ in self.hosts.processes_of("twb"):
+            os.kill(process, signal.SIGKILL)
+
+    def reasons(self):
+        """When the hosts were told why the job ends."""
+        return [f"{path} since {time.time() - path.stat().st_mtime:.1f} s" for name in (A, B)
+                for path in self.temporary(name).glob("twb-ranks-*/failed")]
+
     def processes(self):
-        return "\n".join(subprocess.run(self.hosts.command(name, ["ps", "-eo", "pid,ppid,stat,etimes,wchan:20,comm,args"]),
+        return "\n".join(subprocess.run(self.hosts.command(name, ["ps", "-eLo", "pid,ppid,stat,etimes,time,wchan:20,comm,args"]),
                                         capture_output=True, text=True).stdout for name in (A, B))
 
     def check(self, exit_code, rank, number, err):
@@ -132,8 +138,7 @@ class Trials(Suite):
                     failed += 1
                     print(f"FAILED: {way}, {self.launcher.name}, {number.name}, trial {trial + 1}\n"
                           f"{traceback.format_exc()}", flush=True)
-                    for _, process, _, _ in self.hosts.processes_of("twb"):
-                        os.kill(process, signal.SIGKILL)  # the next trial begins without them
+                    self.kill_all()  # the next trial begins without them
             print(f"{way}, {self.launcher.name}, {number.name}: {len(times)} of {trials} as promised; seconds "
                   f"{' '.join(f'{took:.2f}' for took in times)}", flush=True)
             if times:
@@ -144,33 +149,19 @@ class Trials(Suite):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("twb", type=Path)
     parser.add_argument("--ways", default="local,hosts,ssh")
-    parser.add_argument("--launcher", default="", help="launchers whose name contains this")
     parser.add_argument("--signals", default="SIGKILL,SIGSTOP")
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("lost_ranks.py: ended by SIGTERM"))  # removes the hosts
+    options = options_of(parser)
     print(f"seed {options.seed}", flush=True)
     signals = [signal.Signals[name] for name in options.signals.split(",")]
-    twb = options.twb.resolve()
-    folder = Path(tempfile.mkdtemp(prefix="hosts-", dir=twb.parent.parent))
-    variables = dict(VARIABLES, TWB_STALL_SECONDS=str(STALL_S), PATH=f"{folder}/bed/there:{os.environ['PATH']}")
-    failed = 0
-    try:
-        with Hosts([A, B], folder, twb.parent.parent, variables) as hosts:
-            for way in options.ways.split(","):
-                for launcher in LAUNCHERS:
-                    if options.launcher in launcher.name and shutil.which(launcher.program):
-                        trials = Trials(hosts, folder, twb, launcher, signals, random.Random(options.seed))
-                        failed += trials.run_way(way, options.trials)
-    except CannotMakeHosts as reason:
-        print(f"skipped: {reason}")
-        return 77
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 1 if failed else 0
+
+    def test(hosts, launchers):
+        return sum(Trials(hosts, options.twb, launcher, signals, random.Random(options.seed)).run_way(way, options.trials)
+                   for way in options.ways.split(",") for launcher in launchers)
+
+    return run_on_hosts(options, test, {"TWB_STALL_SECONDS": str(STALL_S)})
 
 
 if __name__ == "__main__":

@@ -105,8 +105,8 @@ ENDLESS = [*TRAIN, "--epochs", "1000000", "--quiet", "--checkpoint", "c", "--eve
 
 
 class Suite:
-    def __init__(self, hosts, folder, twb, launcher):
-        self.hosts, self.folder, self.twb, self.launcher = hosts, folder, twb, launcher
+    def __init__(self, hosts, twb, launcher):
+        self.hosts, self.folder, self.twb, self.launcher = hosts, hosts.folder, twb, launcher
 
     def fresh(self):
         """An empty folder that all hosts see."""
@@ -283,39 +283,54 @@ class Suite:
         self.expect_nobody_left()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(parser):
+    """The options of a program on several hosts: those of `parser`, the program under test and the launchers."""
     parser.add_argument("twb", type=Path)
-    parser.add_argument("--only", default="", help="tests whose name contains this")
-    parser.add_argument("--launcher", default="")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("several_hosts.py: ended by SIGTERM"))  # removes the hosts
-    twb = options.twb.resolve()
+    parser.add_argument("--launcher", default="", help="launchers whose name contains this")
+    return parser.parse_args()
+
+
+def run_on_hosts(options, test, variables=()):
+    """Makes the hosts, and calls `test` with them and the launchers that the options name; it returns the number of failures.
+    Returns the program's exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(f"{Path(sys.argv[0]).name}: ended by SIGTERM"))  # removes the hosts
+    options.twb = options.twb.resolve()
+    top = options.twb.parent.parent
     launchers = [one for one in LAUNCHERS if shutil.which(one.program) and options.launcher in one.name and
-                 (twb.parent.parent / f"lib/libtwb_mpi_{one.name}.so").exists()]
+                 (top / f"lib/libtwb_mpi_{one.name}.so").exists()]
     if not launchers:
         print("skipped: no MPI; install openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev")
         return 77
-    failed = 0
-    folder = Path(tempfile.mkdtemp(prefix="hosts-", dir=twb.parent.parent))
+    folder = Path(tempfile.mkdtemp(prefix="hosts-", dir=top))
     try:
-        with Hosts([A, B], folder, twb.parent.parent, VARIABLES) as hosts:
-            for launcher in launchers:
-                suite = Suite(hosts, folder, twb, launcher)
-                for name in [name for name in dir(suite) if name.startswith("test_") and options.only in name]:
-                    suite.fresh()
-                    try:
-                        getattr(suite, name)()
-                        print(f"passed: {name} ({launcher.name})", flush=True)
-                    except Exception:
-                        failed += 1
-                        print(f"FAILED: {name} ({launcher.name})\n{traceback.format_exc()}", flush=True)
+        with Hosts([A, B], folder, top, dict(VARIABLES, **dict(variables))) as hosts:
+            return 1 if test(hosts, launchers) else 0
     except CannotMakeHosts as reason:
         print(f"skipped: {reason}")
         return 77
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 1 if failed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="tests whose name contains this")
+    options = options_of(parser)
+
+    def test(hosts, launchers):
+        failed = 0
+        for suite in [Suite(hosts, options.twb, launcher) for launcher in launchers]:
+            for name in [name for name in dir(suite) if name.startswith("test_") and options.only in name]:
+                suite.fresh()
+                try:
+                    getattr(suite, name)()
+                    print(f"passed: {name} ({suite.launcher.name})", flush=True)
+                except Exception:
+                    failed += 1
+                    print(f"FAILED: {name} ({suite.launcher.name})\n{traceback.format_exc()}", flush=True)
+        return failed
+
+    return run_on_hosts(options, test)
 
 
 if __name__ == "__main__":
