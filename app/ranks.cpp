@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -35,6 +36,11 @@ namespace fs = std::filesystem;
 
 /// The file with the reason for which a job has failed, in the job's folder and in the one beside its logs.
 constexpr const char* kFailed = "failed";
+/// The file beside it that says that rank 0's machine has written the report.
+constexpr const char* kReported = "reported";
+
+/// Between the end of a failed job's ranks on the machine of mpirun and the end of mpirun.
+constexpr std::chrono::seconds kLauncherGrace(5);
 
 constexpr std::size_t kLongest = 4096; ///< sentence between a rank and its watch, in bytes
 
@@ -100,6 +106,8 @@ struct Ranks::Shared {
     std::array<char, 512> reason{};     ///< if it has, and this machine sees rank 0's logs: the folder beside
                                         ///< them with the reason for which the job has failed
     bool hasFirst = false;              ///< rank 0 is on this machine
+    bool hasSaid = false;               ///< in the watch: it was the first on this machine to say why the job
+                                        ///< has failed
 };
 
 Ranks::Ranks(const RankOptions& options, const fs::path& file,
@@ -113,6 +121,9 @@ Ranks::Ranks(const RankOptions& options, const fs::path& file,
     MpiOptions mpi;
     mpi.stallSeconds = stallSecondsOf(std::getenv("TWB_STALL_SECONDS"));
     mpi.listener = this;
+    if (m_launcher.name == "mpirun of Open MPI" && m_parent.descriptor() < 0)
+        mpi.advice =
+            ". If mpirun has not ended in 10 s, press Ctrl-C: it waits for a machine that cannot be reached";
     mpi.figures = [this] { return figures(); };
     if (m_launcher.rank == 0) // only rank 0 shows the others
         mpi.heard = [this](int rank, std::string_view node, const RankFigures& figures) {
@@ -242,7 +253,7 @@ void Ranks::watch(int status, int reasons) const {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
     ::prctl(PR_SET_NAME, "twb-watch");
     // The other ends of the pipes, and what the launcher has opened for its ranks and waits for.
-    std::array kept{m_stderr, status, reasons};
+    std::array kept{m_stderr, status, reasons, m_parent.descriptor()};
     std::ranges::sort(kept);
     unsigned from = 0;
     for (const int one : kept) {
@@ -265,7 +276,9 @@ void Ranks::watch(int status, int reasons) const {
             const RankPulse* const pulse = m_shared->hasFolder ? open(m_launcher.rank) : nullptr;
             say(sentenceFor(pulse ? std::optional(pulse->node()) : std::nullopt), true);
         }
+        if (m_shared->hasSaid) awaitReport();
         clearUp();
+        if (m_shared->hasSaid && m_shared->isSpread) m_parent.endAfter(kLauncherGrace);
     } catch (const std::exception&) { // no memory: nothing is told
     }
     ::_exit(0);
@@ -283,7 +296,13 @@ void Ranks::tellReasons(int status, int reasons) const {
         const int ready = ::poll(ends.data(), ends.size(), kLookMs);
         if (ready < 0) continue;
         if (ready == 0) {
-            if (isOver() && ++looks == kGraceLooks) ::kill(m_shared->process, SIGKILL);
+            if (!isOver()) continue;
+            if (++looks == kGraceLooks) ::kill(m_shared->process, SIGKILL);
+            // A watch of another machine waits for the report.
+            if (m_shared->hasFirst && m_shared->reason[0])
+                if (const std::string told = contentOf(fs::path(m_shared->reason.data()) / kFailed);
+                    !told.empty())
+                    say(told, false);
         } else if (ends[1].revents) {
             const ssize_t got = ::recv(reasons, text.data(), text.size(), 0);
             if (got > 0) {
@@ -312,6 +331,19 @@ void Ranks::awaitReason() const {
     constexpr int kLooks = 100;
     constexpr int kLookUs = 20'000;
     for (int i = 0; i < kLooks && m_shared->hasFolder && !isOver(); ++i) ::usleep(kLookUs);
+}
+
+/// Gives the machine of rank 0 time to write the report: the launcher may end when it learns of the end of
+/// this rank, and the user then looks for the report.
+void Ranks::awaitReport() const {
+    constexpr int kLooks = 100;
+    constexpr int kLookUs = 20'000;
+    const fs::path shared = m_shared->reason.data();
+    std::error_code failed;
+    for (int i = 0; i < kLooks && !m_shared->hasFirst && !shared.empty() && fs::exists(shared, failed); ++i) {
+        if (fs::exists(shared / kReported, failed)) return;
+        ::usleep(kLookUs);
+    }
 }
 
 /// What a rank of this machine shows; null if it is on another one.
@@ -383,6 +415,7 @@ void Ranks::say(const std::string& sentence, bool isSeen) const {
         writeAll(file, reason);
         ::close(file);
     }
+    m_shared->hasSaid = true;
     if (isTold) return;
     writeAll(m_stderr, "twb: " + reason + '\n');
     if (m_shared->hasMet && !m_shared->hasFirst) return; // the report is rank 0's, on its machine
@@ -391,6 +424,8 @@ void Ranks::say(const std::string& sentence, bool isSeen) const {
     } catch (const std::exception& error) {
         writeAll(m_stderr, fmt::format("twb: {}\n", error.what()));
     }
+    if (shared[0])
+        ::close(::open((fs::path(shared) / kReported).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 }
 
 std::string Ranks::sentenceFor(const std::optional<std::string>& node) const {

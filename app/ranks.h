@@ -3,6 +3,7 @@
 #include "app/exit_code.h"
 #include "backends/launcher.h"
 #include "backends/mpi_world.h"
+#include "backends/parent_launcher.h"
 #include "backends/world.h"
 #include "profile/rank_pulse.h"
 
@@ -67,6 +68,7 @@ private:
     void tellReasons(int status, int reasons) const;
     bool isOver() const;
     void awaitReason() const;
+    void awaitReport() const;
     const RankPulse* open(int rank) const;
     /// `node`: the rank's last step, empty between two runs; nothing if it is not known.
     std::string sentenceFor(const std::optional<std::string>& node) const;
@@ -78,6 +80,7 @@ private:
     void publish(const std::filesystem::path& folder);
 
     Launcher m_launcher;
+    const ParentLauncher m_parent;
     std::function<void(const std::string&)> m_writeFailure;
     Shared* m_shared = nullptr;
     RankPulse* m_pulse = nullptr;

@@ -120,8 +120,8 @@ class MpiWorld final : public World {
 public:
     MpiWorld(const TwbMpiTable& table, const MpiOptions& options)
         : World(Info{}), m_table(table), m_stallNs(static_cast<std::int64_t>(options.stallSeconds * 1e9)),
-          m_beatNs(std::clamp<std::int64_t>(m_stallNs / 10, 50'000'000, kSecond)), m_figures(options.figures),
-          m_heard(options.heard) {
+          m_beatNs(std::clamp<std::int64_t>(m_stallNs / 10, 50'000'000, kSecond)), m_advice(options.advice),
+          m_figures(options.figures), m_heard(options.heard) {
         setListener(options.listener);
         onThread([this] {
             if (const char* sentence = m_table.open())
@@ -299,10 +299,7 @@ private:
                 return abort(fmt::format(
                     "rank {} has not answered for {:g} s: it was stopped, has ended or has lost "
                     "its connection; {}{}",
-                    peer, seconds, lastStepOf(other),
-                    info().localSize < size() ? ". If the launcher does not end, press Ctrl-C: it "
-                                                "waits for a machine that cannot be reached"
-                                              : ""));
+                    peer, seconds, lastStepOf(other), info().localSize < size() ? m_advice : std::string()));
             // A rank that answers may be long in a step, but not while others wait for a call that it does
             // not make.
             const bool isAwaited = m_callPeer == kAll ? other.last.calls < m_calls : peer == m_callPeer;
@@ -378,6 +375,7 @@ private:
     const TwbMpiTable& m_table;
     const std::int64_t m_stallNs;
     const std::int64_t m_beatNs;
+    const std::string m_advice;
     const std::function<RankFigures()> m_figures;
     const std::function<void(int, std::string_view, const RankFigures&)> m_heard;
     std::atomic<int> m_exitCode{1};

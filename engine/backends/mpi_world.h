@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace twb {
@@ -23,6 +24,9 @@ struct MpiOptions {
     /// A rank that others wait for, and that does not answer or takes no step for so long, is taken for lost:
     /// the job ends, and its last step is named. 0: never.
     double stallSeconds = 60;
+    /// What a user should do when a rank of a job on several machines does not answer; ends the sentence that
+    /// names the rank.
+    std::string advice;
     WorldListener* listener = nullptr; ///< must outlive the world
     /// Asked on the world's thread, ten times in `stallSeconds`, but at least once a second; empty: no
     /// figures.

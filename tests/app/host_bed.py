@@ -192,6 +192,12 @@ class Hosts:
                 continue  # it has ended
         return out
 
+    def clear(self):
+        """Removes the files that killed jobs have left in the hosts' /tmp."""
+        for inside in self.inside.values():
+            for left in Path(f"/proc/{inside}/root/tmp").glob("twb-ranks-*"):
+                shutil.rmtree(left, ignore_errors=True)
+
     def unplug(self, name):
         """Cuts the link of a host."""
         self._ip("switch", "link", "set", f"port{self.names.index(name) + 1}", "down")

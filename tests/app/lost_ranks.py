@@ -138,7 +138,8 @@ class Trials(Suite):
                     failed += 1
                     print(f"FAILED: {way}, {self.launcher.name}, {number.name}, trial {trial + 1}\n"
                           f"{traceback.format_exc()}", flush=True)
-                    self.kill_all()  # the next trial begins without them
+                    self.kill_all()  # the next trial begins without them and their files
+                    self.hosts.clear()
             print(f"{way}, {self.launcher.name}, {number.name}: {len(times)} of {trials} as promised; seconds "
                   f"{' '.join(f'{took:.2f}' for took in times)}", flush=True)
             if times:

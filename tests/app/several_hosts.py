@@ -253,21 +253,18 @@ class Suite:
         assert job.poll() is None, job.communicate()[1]
         self.hosts.unplug(B)
         try:
-            self.expect_nobody_left()
-            # Open MPI's launcher waits for its daemon there.
-            launcher = os.path.basename(os.path.realpath(shutil.which(self.launcher.program)))
-            for host, pid, _, _ in self.hosts.processes_of(launcher):
-                if host == A and job.poll() is None:
-                    os.kill(pid, signal.SIGINT)
             out, err = job.communicate(timeout=300)
+            self.expect_nobody_left()
         finally:
             self.hosts.plug(B)
         assert job.returncode != 0, err
         # Each rank sees that the other one is lost; the hosts share the folder in which the first one says so.
         report = self.json("r.json")
         assert report["status"] == "failed", report
-        assert re.match("rank [01] has not answered for 3 s: .* press Ctrl-C", report["error"]), (report["error"], err)
+        assert re.match("rank [01] has not answered for 3 s: ", report["error"]), (report["error"], err)
         assert "twb: " + report["error"] in err, err
+        # mpirun of Open MPI would wait for its daemon there.
+        assert ("and mpirun still waits for another machine" in err) == (self.launcher.name == "openmpi"), err
         resumed = self.hosts.run(A, [self.twb, *TRAIN, "--epochs", "1", "--quiet", "--checkpoint", "c", "--resume"])
         assert resumed.returncode == 0, resumed.stderr
 

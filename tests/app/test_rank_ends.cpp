@@ -1,3 +1,4 @@
+#include "app/random_moments.h"
 #include "app/rank_training.h"
 #include "formats/checkpoint.h"
 #include "support/test_main.h"
@@ -9,12 +10,6 @@ using namespace twb;
 using namespace twb::test;
 
 namespace {
-
-/// Rounds of the tests that kill ranks; TWB_RANK_ROUNDS=20 for a thorough one.
-int rounds() {
-    const int set = qEnvironmentVariableIntValue("TWB_RANK_ROUNDS");
-    return set > 0 ? set : 1;
-}
 
 QStringList endlessTraining() {
     return {"--epochs", "1000000", "--quiet", "--checkpoint", "c", "--every", "5", "--report", "r.json"};
@@ -117,8 +112,8 @@ private Q_SLOTS:
     void aKilledRankEndsTheJob_data() { addMpiLaunchers(); }
     void aKilledRankEndsTheJob() {
         TWB_NEED_MPI;
-        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
-        for (int round = 0; round < rounds(); ++round) {
+        std::mt19937 random = randomMoments();
+        for (int round = 0; round < randomRounds(1); ++round) {
             const Program twb = prepared();
             Job job(twb, mpi, 3, training(endlessTraining()));
             const std::optional<Victim> victim = chooseVictim(twb, job, random);
@@ -184,8 +179,8 @@ private Q_SLOTS:
     void aStoppedRankEndsTheJob_data() { addMpiLaunchers(); }
     void aStoppedRankEndsTheJob() {
         TWB_NEED_MPI;
-        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()) + 1);
-        for (int round = 0; round < rounds(); ++round) {
+        std::mt19937 random = randomMoments();
+        for (int round = 0; round < randomRounds(1); ++round) {
             const Program twb = prepared();
             Job job(twb, mpi, 3, training(endlessTraining()), {{"TWB_STALL_SECONDS", "3"}});
             const std::optional<Victim> victim = chooseVictim(twb, job, random);

@@ -1,4 +1,5 @@
 #include "app/program.h"
+#include "app/random_moments.h"
 #include "formats/npz.h"
 #include "formats/tensor_archive.h"
 #include "profile/run_trace.h"
@@ -395,12 +396,11 @@ private Q_SLOTS:
     }
 
     /// The connection, this program or the run there ends at a random moment, also while the project is
-    /// copied. TWB_RANK_ROUNDS=20 for a thorough test.
+    /// copied.
     void nothingIsLostByAKill() {
         enum class Victim { connection, here, runThere, sessionThere };
-        const int set = qEnvironmentVariableIntValue("TWB_RANK_ROUNDS");
-        const int rounds = set > 0 ? set : 4;
-        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
+        const int rounds = randomRounds(4);
+        std::mt19937 random = randomMoments();
         int count = 400;
         for (int round = 0; round < rounds;) {
             const QByteArray iterations = QByteArray::number(count);
@@ -453,8 +453,8 @@ private Q_SLOTS:
 
     /// The other end of the connection is stopped, as one behind a router that has forgotten it.
     void aConnectionThatDoesNotAnswerIsLost() {
-        const int rounds = std::max(1, qEnvironmentVariableIntValue("TWB_RANK_ROUNDS"));
-        std::mt19937 random(static_cast<unsigned>(QDateTime::currentMSecsSinceEpoch()));
+        const int rounds = randomRounds(1);
+        std::mt19937 random = randomMoments();
         for (int round = 0; round < rounds; ++round) {
             const Program twb;
             twb.save("g.twb", smallGraph());
