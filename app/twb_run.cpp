@@ -24,6 +24,7 @@
 #include "runtime/joined_devices.h"
 #include "runtime/plan.h"
 #include "runtime/rank_part.h"
+#include "runtime/same_devices.h"
 #include "runtime/same_plan.h"
 #include "training/training.h"
 
@@ -218,12 +219,16 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
         graph = asSeenBy(seenBy, graph);
         devices = command.placement.devicesForPart(graph, seenBy);
         devices.setWorld(ranks.world());
+        const std::vector<std::string> notes = requireSameDevices(graph, devices, seenBy);
+        if (!command.quiet && ranks.isFirst())
+            for (const std::string& note : notes) printMessage("note: " + note);
         std::erase_if(outputs, [&](const WantedOutput& output) {
             return graph.deviceOf(*graph.find(output.port.node)).rank != 0;
         });
     } else {
         devices = command.placement.devicesFor(graph);
         devices.setWorld(ranks.world());
+        requireSameDevices(graph, devices);
         joined.emplace(graph, devices);
         std::ranges::copy(joined->remarks(), std::back_inserter(remarks));
     }

@@ -19,6 +19,7 @@
 #include "placement/analysis.h"
 #include "profile/rank_report.h"
 #include "runtime/joined_devices.h"
+#include "runtime/same_devices.h"
 #include "runtime/same_plan.h"
 #include "training/mixed_precision.h"
 #include "training/trainer.h"
@@ -278,6 +279,7 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
     const Policy policy = command.placement.policyFor(graph);
     DeviceMap devices = command.placement.devicesFor(graph);
     devices.setWorld(ranks.world());
+    requireSameDevices(graph, devices);
     const JoinedDevices joined(graph, devices);
     const bool isFirst = ranks.isFirst();
     if (!command.quiet)
