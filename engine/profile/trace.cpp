@@ -20,6 +20,16 @@
 #include <utility>
 
 namespace twb {
+
+/// A rank in the trace of all of them.
+struct JointRank {
+    int rank = 0;
+    int ranks = 1;
+    std::int64_t shiftNs = 0;  ///< from this rank's times to those of the trace
+    bool isVirtual = false;    ///< this rank has a virtual clock
+    bool anyIsVirtual = false; ///< so that clocks of different ranks cannot be compared
+};
+
 namespace {
 
 /// A JSON string with its quotes, for a name of arbitrary bytes.
@@ -52,8 +62,8 @@ private:
 };
 
 /// The track of each stream: one thread per stream, in one process per device or, of several ranks, per rank.
-struct Tracks {
-    Tracks(int ofRank, int ofRanks, std::int64_t shift) : rank(ofRank), ranks(ofRanks), shiftNs(shift) {}
+struct Tracks : JointRank {
+    explicit Tracks(const JointRank& joint) : JointRank(joint) {}
     std::string us(std::int64_t ns) const { return toUs(ns + shiftNs); }
     bool isJoint() const noexcept { return ranks > 1; }
     /// Devices of any part.
@@ -77,9 +87,6 @@ struct Tracks {
     }
     std::map<Device, int> pids;
     std::vector<PlanStream> streams; ///< by tid, from 1
-    int rank = 0;
-    int ranks = 1;
-    std::int64_t shiftNs = 0;
 };
 
 /// A part of a rank's trace, as its events name it.
@@ -121,8 +128,11 @@ void writeTracks(Events& events, const std::vector<TracePart>& parts, const Trac
     }
     if (tracks.isJoint() && !tracks.pids.empty()) {
         const int pid = tracks.pids.begin()->second;
+        const char* const clock = !tracks.anyIsVirtual ? ""
+                                  : tracks.isVirtual   ? " (modelled)"
+                                                       : " (measured)";
         events.add(fmt::format(kNamed, "process_name", pid, 0,
-                               quoted(fmt::format("rank {} on {}", tracks.rank, hostName()))));
+                               quoted(fmt::format("rank {} on {}{}", tracks.rank, hostName(), clock))));
         events.add(
             fmt::format(R"({{"name":"process_labels","ph":"M","pid":{},"tid":0,"args":{{"labels":{}}}}})",
                         pid, quoted(std::as_const(hardware))));
@@ -209,9 +219,10 @@ void writeArrows(Events& events, const TracePart& part, const Tracks& tracks, st
     }
 }
 
-/// From a message's sender to its receiver, which are on two ranks: both have the same name and id.
+/// From a message's sender to its receiver, which are on two ranks: both have the same name and id. Between
+/// clocks that cannot be compared, an arrow could lead to an earlier time.
 void writeMessages(Events& events, const TracePart& part, const Tracks& tracks) {
-    if (!tracks.isJoint()) return;
+    if (!tracks.isJoint() || tracks.anyIsVirtual) return;
     for (const StepRecord& record : part.records) {
         const Step& step = part.plan.steps[record.step];
         const auto kind = step.op ? collectiveKindOf(step.op->name) : std::nullopt;
@@ -245,10 +256,12 @@ bool hasSteps(const Plan& a, const Plan& b) {
 
 void writeHead(std::ostream& out) { out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":["; }
 
-void writeEnd(std::ostream& out, bool isVirtual, std::uint64_t left) {
-    out << "\n],\"otherData\":{\"schema\":" << kReportSchema << ",\"clock\":\""
-        << (isVirtual ? "modelled" : "measured") << "\",\"events_left_out\":" << left << "}}\n";
+void writeEnd(std::ostream& out, std::string_view clock, std::uint64_t left) {
+    out << "\n],\"otherData\":{\"schema\":" << kReportSchema << ",\"clock\":\"" << clock
+        << "\",\"events_left_out\":" << left << "}}\n";
 }
+
+const char* clockName(bool isVirtual) noexcept { return isVirtual ? "modelled" : "measured"; }
 
 } // namespace
 
@@ -293,8 +306,8 @@ bool TraceRecorder::hasVirtualClock() const noexcept {
 }
 
 /// The events of a rank, separated by commas.
-std::string TraceRecorder::events(int rank, int ranks, std::int64_t shiftNs) const {
-    Tracks tracks(rank, ranks, shiftNs);
+std::string TraceRecorder::events(const JointRank& joint) const {
+    Tracks tracks(joint);
     std::vector<std::vector<StepRecord>> sorted;
     std::vector<TracePart> parts;
     sorted.reserve(m_parts.size()); // the parts refer to its elements
@@ -313,7 +326,7 @@ std::string TraceRecorder::events(int rank, int ranks, std::int64_t shiftNs) con
     Events events(out);
     writeTracks(events, parts, tracks);
     for (const TracePart& part : parts) writePlan(events, part, tracks);
-    std::uint64_t arrow = static_cast<std::uint64_t>(rank) << 32;
+    std::uint64_t arrow = static_cast<std::uint64_t>(joint.rank) << 32;
     for (const TracePart& part : parts) {
         writeSlices(events, part, tracks);
         writeArrows(events, part, tracks, arrow);
@@ -329,8 +342,8 @@ std::string TraceRecorder::events(int rank, int ranks, std::int64_t shiftNs) con
 
 void TraceRecorder::write(std::ostream& out) const {
     writeHead(out);
-    out << events(0, 1, 0);
-    writeEnd(out, hasVirtualClock(), m_left);
+    out << events({});
+    writeEnd(out, clockName(hasVirtualClock()), m_left);
 }
 
 void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t startedNs,
@@ -342,10 +355,12 @@ void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t 
         return all;
     };
     const std::vector<std::int64_t> starts = gather(startedNs + world.clockOffsetNs());
-    const bool isVirtual = std::ranges::max(gather(hasVirtualClock() ? 1 : 0)) > 0;
+    const std::vector<std::int64_t> virtualClocks = gather(hasVirtualClock() ? 1 : 0);
     const auto rank = static_cast<std::size_t>(world.rank());
-    std::string own =
-        events(world.rank(), world.size(), isVirtual ? 0 : starts[rank] - std::ranges::min(starts));
+    JointRank joint{.rank = world.rank(), .ranks = world.size(), .isVirtual = hasVirtualClock()};
+    joint.anyIsVirtual = std::ranges::max(virtualClocks) > 0;
+    if (!joint.anyIsVirtual) joint.shiftNs = starts[rank] - std::ranges::min(starts);
+    std::string own = events(joint);
     const std::vector<std::int64_t> left = gather(static_cast<std::int64_t>(m_left));
     const std::vector<std::string> texts = gatherTexts(world, std::move(own), "trace");
     if (rank != 0) return;
@@ -354,7 +369,8 @@ void TraceRecorder::writeTogether(std::ostream& out, World& world, std::int64_t 
     out << fmt::format(",\n"
                        R"({{"name":"{}","ph":"M","pid":1,"tid":0,"args":{{"ranks":{}}}}})",
                        kRanksEvent, quoted(toJson(ranks).dump()));
-    writeEnd(out, isVirtual,
+    const bool isMixed = joint.anyIsVirtual && std::ranges::min(virtualClocks) == 0;
+    writeEnd(out, isMixed ? "mixed" : clockName(joint.anyIsVirtual),
              static_cast<std::uint64_t>(std::accumulate(left.begin(), left.end(), std::int64_t{0})));
 }
 

@@ -13,6 +13,7 @@
 namespace twb {
 
 class World;
+struct JointRank;
 struct RankPace;
 
 /// The process ids of rank r in a trace begin at r times this.
@@ -40,7 +41,9 @@ public:
     /// The same for all ranks of a world, in one file with one process for each rank, "rank 1 on HOST", flow
     /// arrows for messages between ranks, and the ranks' pace; rank 0 writes it. All ranks must call it
     /// together. `startedNs`: when this rank's run has started, on its steady clock, from which the clocks of
-    /// all ranks are aligned. Times on virtual clocks start together.
+    /// all ranks are aligned. If a rank has a virtual clock, the clocks cannot be compared: the times of each
+    /// rank begin with its run, its process is named "rank 1 on HOST (modelled)" or "(measured)", and
+    /// messages have no arrows.
     void writeTogether(std::ostream& out, World& world, std::int64_t startedNs,
                        const std::vector<RankPace>& ranks) const;
 
@@ -50,7 +53,7 @@ private:
         std::string name; ///< empty for the first
         std::vector<StepRecord> records{};
     };
-    std::string events(int rank, int ranks, std::int64_t shiftNs) const;
+    std::string events(const JointRank& joint) const;
     bool hasVirtualClock() const noexcept;
 
     std::vector<Part> m_parts;

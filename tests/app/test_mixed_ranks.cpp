@@ -2,6 +2,8 @@
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
+#include <QSysInfo>
+
 using namespace twb;
 using namespace twb::test;
 
@@ -141,8 +143,8 @@ private Q_SLOTS:
     void aSimulatedRankBesideACpuIsSaid() {
         TWB_NEED_MPI;
         const Program twb = dividedGraph("cpu");
-        const Ended ended =
-            Job(twb, mpi, 2, {"run", "g.twb", "--report", "r.json"}, {{"TWB_CUDA_PLUGIN", "none"}}).wait();
+        const QStringList run{"run", "g.twb", "--report", "r.json", "--trace", "t.json"};
+        const Ended ended = Job(twb, mpi, 2, run, {{"TWB_CUDA_PLUGIN", "none"}}).wait();
         QVERIFY2(ended.exit == 0, qPrintable(ended.err));
         QVERIFY2(ended.err.contains(
                      "note: rank1/cuda:0 is simulated on rank 1: TWB_CUDA_PLUGIN=none disables GPUs"),
@@ -151,6 +153,14 @@ private Q_SLOTS:
         for (const auto json = twb.json("r.json"); const auto& rank : json.at("ranks").at("each"))
             modelled.push_back(rank["modelled"]);
         QCOMPARE(modelled, (std::vector<bool>{false, true}));
+        const auto trace = twb.json("t.json");
+        QCOMPARE(trace.at("otherData").at("clock"), "mixed");
+        std::vector<std::string> processes;
+        for (const auto& event : trace.at("traceEvents"))
+            if (event.at("name") == "process_name") processes.push_back(event["args"]["name"]);
+        const std::string host = QSysInfo::machineHostName().toStdString();
+        QCOMPARE(processes, (std::vector<std::string>{"rank 0 on " + host + " (measured)",
+                                                      "rank 1 on " + host + " (modelled)"}));
     }
 };
 

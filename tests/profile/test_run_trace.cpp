@@ -100,6 +100,27 @@ RankReport reportOfRanks(bool isLate, bool isModelled) {
     return out;
 }
 
+json jointTrace(const DividedJob& job) {
+    const QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("t.json"));
+    job.writeTrace(path, 2);
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) qFatal("cannot read %s", qPrintable(path));
+    return json::parse(file.readAll().toStdString());
+}
+
+/// By rank, when its first step starts, in µs.
+std::map<int, double> startsOf(const json& trace) {
+    std::map<int, double> out;
+    for (const json& event : trace.at("traceEvents"))
+        if (event.at("ph") == "X") {
+            const double start = event.at("ts");
+            const auto [at, isNew] = out.try_emplace(event.at("pid").get<int>() / kPidsPerRank, start);
+            if (!isNew) at->second = std::min(at->second, start);
+        }
+    return out;
+}
+
 } // namespace
 
 class TestRunTrace : public QObject {
@@ -222,11 +243,12 @@ private Q_SLOTS:
         QCOMPARE(std::ranges::count(plan.steps[messages[true]].waits, sent), std::ptrdiff_t(1));
         QVERIFY(plan.valueOf({job.product, 0}) != kNone && plan.valueOf({job.difference, 0}) != kNone);
         courseOf(plan, read.records); // refers only to what is there
+    }
 
-        // An arrow from the sender of each message to its receiver.
-        QFile file(path);
-        QVERIFY(file.open(QIODevice::ReadOnly));
-        const json trace = json::parse(file.readAll().toStdString());
+    /// On one clock, an arrow leads from the sender of each message to its receiver.
+    void messagesHaveArrowsOnOneClock() {
+        const json trace = jointTrace(DividedJob("rank1/cpu"));
+        QCOMPARE(trace.at("otherData").at("clock"), "measured");
         std::map<std::pair<std::string, int>, std::map<std::string, int>> arrows;
         for (const json& event : trace.at("traceEvents"))
             if (event.value("cat", "") == "message")
@@ -237,6 +259,34 @@ private Q_SLOTS:
             const bool isThere = message.first.starts_with("there ");
             QCOMPARE(ends, (std::map<std::string, int>{{"s", isThere ? 0 : 1}, {"f", isThere ? 1 : 0}}));
         }
+        // Rank 1 has started 7 ms after rank 0.
+        QCOMPARE(startsOf(trace), (std::map<int, double>{{0, 0}, {1, 7000}}));
+    }
+
+    /// A rank with a simulated GPU beside one that measures: their clocks cannot be compared.
+    void measuredAndVirtualClocksStartTogetherAndAreMarked() {
+        const json trace = jointTrace(DividedJob());
+        QCOMPARE(trace.at("otherData").at("clock"), "mixed");
+        QCOMPARE(startsOf(trace), (std::map<int, double>{{0, 0}, {1, 0}}));
+        std::map<int, std::string> names; // by rank
+        std::set<std::string> tracks;
+        for (const json& event : trace.at("traceEvents")) {
+            const int rank = event.at("pid").get<int>() / kPidsPerRank;
+            if (event.at("name") == "process_name") names[rank] = event.at("args").at("name");
+            if (event.at("name") == "thread_name")
+                tracks.insert(fmt::format("{} {}", rank, event.at("args").at("name").get<std::string>()));
+            QVERIFY(event.value("cat", "") != "message");
+        }
+        const std::string host = QSysInfo::machineHostName().toStdString();
+        QCOMPARE(names, (std::map<int, std::string>{{0, "rank 0 on " + host + " (measured)"},
+                                                    {1, "rank 1 on " + host + " (modelled)"}}));
+        for (const std::string& track : tracks)
+            if (track.starts_with("0 "))
+                QVERIFY2(!track.ends_with(")"), track.c_str());
+            else
+                QVERIFY2(track.ends_with(" (modelled)") ||
+                             track.ends_with(" (measured durations, modelled start times)"),
+                         track.c_str());
     }
 
     void callsAreJoinedByNodeAcrossRanks() {

@@ -14,7 +14,8 @@
 
 namespace twb::test {
 
-/// Writes the trace of two ranks with these plans, and with these records of each iteration.
+/// Writes the trace of two ranks with these plans, and with these records of each iteration. Rank 1's run
+/// starts 7 ms after that of rank 0.
 inline void writeJointTrace(
     const QString& path, std::uint32_t iterations,
     const std::function<std::shared_ptr<const Plan>(const std::shared_ptr<World>&)>& planOf,
@@ -26,7 +27,8 @@ inline void writeJointTrace(
         for (std::uint32_t i = 0; i < iterations; ++i) recorder.add(recordsOf(*plan, world->rank(), i));
         std::ostringstream part;
         const double count = iterations;
-        recorder.writeTogether(part, *world, 0, {{5000, count, 20, 2000}, {5000, count, 20, 0}});
+        recorder.writeTogether(part, *world, world->rank() * 7'000'000,
+                               {{5000, count, 20, 2000}, {5000, count, 20, 0}});
         if (world->rank() == 0) text << part.str();
     });
     for (const std::string& error : errors)
@@ -76,13 +78,13 @@ struct RankJob {
     NodeId sum{};
 };
 
-/// x on rank 0, its square on rank 1's GPU, and their difference on rank 0 again. Each rank computes its
-/// nodes. A step takes 1 µs, and one of rank 1 2 µs; an iteration takes 50 µs.
+/// x on rank 0, its square on rank 1's simulated GPU or another lane, and their difference on rank 0 again.
+/// Each rank computes its nodes. A step takes 1 µs, and one of rank 1 2 µs; an iteration takes 50 µs.
 struct DividedJob {
-    DividedJob() {
+    explicit DividedJob(const std::string& other = "rank1/cuda:0") {
         x = maker.node("Full", "x", "cpu", {{"shape", std::vector<std::int64_t>{100}}, {"value", 3.0}});
-        there = maker.node("To", "there", "rank1/cuda:0", {}, {x});
-        product = maker.node("Mul", "product", "rank1/cuda:0", {}, {there, there});
+        there = maker.node("To", "there", other, {}, {x});
+        product = maker.node("Mul", "product", other, {}, {there, there});
         back = maker.node("To", "back", "cpu", {}, {product});
         difference = maker.node("Sub", "difference", "cpu", {}, {back, x});
         maker.node("Probe", "seen", "cpu", {}, {difference});
