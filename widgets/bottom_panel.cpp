@@ -88,11 +88,18 @@ bool BottomPanel::showPage(const QString& key) {
     return index >= 0;
 }
 
+void BottomPanel::restorePage(const QString& key) {
+    const qsizetype index = keys().indexOf(key);
+    if (index >= 0 && m_tabs->isTabVisible(int(index))) showIndex(int(index));
+}
+
 QStringList BottomPanel::keys() const {
     QStringList out;
     for (int i = 0; i < m_tabs->count(); ++i) out << m_tabs->tabData(i).toString();
     return out;
 }
+
+QString BottomPanel::currentKey() const { return m_tabs->tabData(m_tabs->currentIndex()).toString(); }
 
 QWidget* BottomPanel::currentPage() const { return m_pages->currentWidget(); }
 

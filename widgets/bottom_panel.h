@@ -20,8 +20,10 @@ public:
     void showPage(QWidget* page); ///< also if its tab is hidden
     /// Whether it has a tab while another page is current.
     void setTabVisible(QWidget* page, bool visible);
-    bool showPage(const QString& key); ///< false if there is no such page
+    bool showPage(const QString& key);    ///< false if there is no such page
+    void restorePage(const QString& key); ///< does nothing if the page has no tab at present
     QStringList keys() const;
+    QString currentKey() const;
     int currentIndex() const;
     QWidget* currentPage() const;
 

@@ -40,6 +40,7 @@
 #include "widgets/settings.h"
 #include "widgets/start_page.h"
 #include "widgets/text.h"
+#include "widgets/window_layout.h"
 
 #include <QApplication>
 #include <QCloseEvent>
@@ -59,14 +60,8 @@
 namespace twb {
 namespace {
 
-constexpr int kWideWindow =
-    1600; ///< the width at which the palette and the inspector have their preferred widths
-constexpr int kPaletteWidth = 208;
-constexpr int kInspectorWidth = 312;
 constexpr int kLeastPalette = 152;
 constexpr int kLeastInspector = 248;
-constexpr int kLeastBottom = 216;     ///< the ledger's sums and a few rows
-constexpr double kBottomShare = 0.26; ///< share of the window's height when it is first shown
 
 } // namespace
 
@@ -231,6 +226,7 @@ void MainWindow::buildPanels() {
     m_columns->setStretchFactor(1, 1);
     m_columns->setHandleWidth(1);
     m_columns->setChildrenCollapsible(false);
+    m_layout = std::make_unique<WindowLayout>(*this, *m_columns, *m_middle, *m_bottom);
 
     m_start = new StartPage(m_document.sharedProfiles());
     m_pages = new QStackedWidget;
@@ -328,6 +324,10 @@ void MainWindow::showStartPage() {
     m_start->setFocus();
 }
 
+void MainWindow::restoreLayout() { m_layout->restore(); }
+
+void MainWindow::rememberLayout() const { m_layout->remember(); }
+
 void MainWindow::run() { m_runActions->run(); }
 
 void MainWindow::runContinuously() { m_runs.runContinuously(); }
@@ -414,14 +414,7 @@ void MainWindow::updateProblemCount() {
 
 void MainWindow::showEvent(QShowEvent* event) {
     QMainWindow::showEvent(event);
-    if (std::exchange(m_shown, true)) return;
-    const int bottom = std::max(kLeastBottom, int(kBottomShare * height()));
-    m_middle->setSizes({height() - bottom, bottom});
-    // In a small window, the side panels shrink first.
-    const int palette = std::clamp(kPaletteWidth * width() / kWideWindow, kLeastPalette, kPaletteWidth);
-    const int inspector =
-        std::clamp(kInspectorWidth * width() / kWideWindow, kLeastInspector, kInspectorWidth);
-    m_columns->setSizes({palette, width() - palette - inspector, inspector});
+    if (!std::exchange(m_shown, true)) m_layout->divide();
 }
 
 void MainWindow::changeEvent(QEvent* event) {
@@ -437,6 +430,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     }
     if (!m_files->mayLeave()) return event->ignore();
     m_safety->finish();
+    rememberLayout();
     event->accept();
 }
 

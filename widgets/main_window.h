@@ -49,6 +49,7 @@ class TrainingActions;
 class TransfersPanel;
 class ViewActions;
 class WatchActions;
+class WindowLayout;
 
 /// The program's window: palette, canvas, inspector and panels, with a menu entry for every action. It only
 /// puts together the objects that do the work.
@@ -76,6 +77,11 @@ public:
     QStringList load(const QString& path);
     /// Starts autosave in a folder, and offers files that a crash left there. True if a file was restored.
     bool guard(const QString& folder);
+    /// Before the window is shown: gives it the size, the place and the panels that rememberLayout() has
+    /// written. Without this call, the window has the standard layout.
+    void restoreLayout();
+    /// Writes its size, its place and its panels to the settings. Closing the window does so, too.
+    void rememberLayout() const;
     /// Replaces the graph until a file is opened, a graph is created, or Esc is pressed.
     void showStartPage();
     /// Selects the only node with this name and scrolls it into view.
@@ -142,7 +148,8 @@ private:
     StartPage* m_start = nullptr;
     QStackedWidget* m_pages = nullptr; ///< the columns, or the start page
     QSplitter* m_columns = nullptr;
-    QSplitter* m_middle = nullptr;    ///< canvas above, panels below
+    QSplitter* m_middle = nullptr; ///< canvas above, panels below
+    std::unique_ptr<WindowLayout> m_layout;
     ManualWindow* m_manual = nullptr; ///< created on first use
     QAction* m_rename = nullptr;
     QStringList m_saidOfDevices; ///< device remarks that the log already has

@@ -5,7 +5,6 @@
 
 #include <QFileInfo>
 #include <QPointer>
-#include <QScreen>
 #include <QSettings>
 #include <QTimer>
 
@@ -32,7 +31,10 @@ Session::~Session() {
 MainWindow& Session::addWindow() {
     auto* window = new MainWindow(m_profiles);
     window->setAttribute(Qt::WA_DeleteOnClose);
-    if (!m_windows.empty()) window->move(m_windows.back()->pos() + QPoint(kCascade, kCascade));
+    if (!m_windows.empty()) m_windows.back()->rememberLayout();
+    window->restoreLayout();
+    if (!m_windows.empty() && !window->isMaximized())
+        window->move(m_windows.back()->pos() + QPoint(kCascade, kCascade));
     m_windows.push_back(window);
     connect(window, &MainWindow::windowRequested, this, [this] {
         MainWindow& other = addWindow();
@@ -46,7 +48,6 @@ MainWindow& Session::addWindow() {
         // When the last window closes, its file remains in the session.
         if (!m_windows.empty()) remember();
     });
-    window->resize(window->size().boundedTo(window->screen()->availableSize()));
     window->show();
     return *window;
 }
@@ -87,8 +88,9 @@ void Session::quit() {
     remember();
     m_isQuitting = true;
     const std::vector<MainWindow*> all = m_windows;
-    // Windows are deleted after closing; all of them belong to the session, unless one stays open.
-    m_isQuitting = std::all_of(all.begin(), all.end(), [](MainWindow* window) { return window->close(); });
+    // Windows are deleted after closing; all of them belong to the session, unless one stays open. The first
+    // one closes last: the next start gives its first window the layout of the window that was closed last.
+    m_isQuitting = std::all_of(all.rbegin(), all.rend(), [](MainWindow* window) { return window->close(); });
 }
 
 void Session::remember() {

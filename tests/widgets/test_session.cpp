@@ -10,6 +10,7 @@
 
 #include <QDir>
 #include <QScreen>
+#include <QSplitter>
 #include <QThread>
 
 #include <algorithm>
@@ -34,6 +35,14 @@ ProjectCard* cardOf(MainWindow& window, const QString& file) {
     for (ProjectCard* found : startPage(window).findChildren<ProjectCard*>())
         if (QFileInfo(found->path()).fileName() == file) return found;
     return nullptr;
+}
+
+QString geometryWords(const QRect& place) {
+    return QStringLiteral("%1, %2, %3 x %4")
+        .arg(place.x())
+        .arg(place.y())
+        .arg(place.width())
+        .arg(place.height());
 }
 
 void pressIn(MainWindow& window, Qt::Key key, Qt::KeyboardModifiers modifiers) {
@@ -83,6 +92,92 @@ private Q_SLOTS:
         constexpr int kMinimum = 900; // of the window's width, which this screen may lack
         QVERIFY2(window.width() <= std::max(room.width(), kMinimum),
                  qPrintable(QString::number(window.width())));
+    }
+
+    /// It was forgotten: each start had the standard size and all panels.
+    void aWindowKeepsItsPlaceAndItsPanels() {
+        constexpr int kBottom = 260;
+        QRect place;
+        {
+            Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+            session.begin({path("one")});
+            MainWindow& window = *session.windows().front();
+            QTRY_COMPARE(window.document().path(), path("one"));
+            window.setGeometry(0, 70, 900, 640);
+            place = window.geometry();
+            pressIn(window, Qt::Key_F9, {});
+            QVERIFY(window.findChild<OpPalette*>()->isHidden());
+            window.bottom().showPage(QStringLiteral("memory"));
+            auto* middle = qobject_cast<QSplitter*>(window.bottom().parentWidget());
+            QVERIFY(middle);
+            middle->setSizes({middle->height() - kBottom, kBottom});
+            QCOMPARE(window.bottom().height(), kBottom);
+            pressIn(window, Qt::Key_Q, Qt::ControlModifier);
+            QTRY_VERIFY(session.windows().empty());
+        }
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({path("one")});
+        MainWindow& window = *session.windows().front();
+        QTRY_COMPARE(window.document().path(), path("one"));
+        QCOMPARE(window.geometry().top(), place.top());
+        QCOMPARE(window.height(), place.height()); // this screen lacks the minimum of the width
+        QVERIFY(window.findChild<OpPalette*>()->isHidden());
+        QVERIFY(window.findChild<Inspector*>()->isVisible());
+        QCOMPARE(window.bottom().height(), kBottom);
+        QCOMPARE(window.bottom().currentKey(), QStringLiteral("memory"));
+        pressIn(window, Qt::Key_F9, {}); // the menu knows that the palette is hidden
+        QVERIFY(window.findChild<OpPalette*>()->isVisible());
+        QVERIFY(window.findChild<OpPalette*>()->width() > 100);
+    }
+
+    void aLayoutOfALargerScreenIsMadeToFit() {
+        {
+            const auto large = makeWindow();
+            large->setGeometry(1500, 1200, 2400, 1400);
+            large->rememberLayout();
+        }
+        QSettings().setValue(QStringLiteral("window/bottomSize"), 1100);
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({path("one")});
+        MainWindow& window = *session.windows().front();
+        QTRY_COMPARE(window.document().path(), path("one"));
+        const QRect room = window.screen()->availableGeometry();
+        QVERIFY2(room.contains(window.geometry().topLeft()), qPrintable(geometryWords(window.geometry())));
+        QVERIFY(window.height() <= room.height());
+        QVERIFY2(window.canvas().height() > 100, qPrintable(QString::number(window.canvas().height())));
+    }
+
+    void aDamagedLayoutGivesTheStandardOne() {
+        QSettings().setValue(QStringLiteral("window/geometry"), QByteArray("not a geometry"));
+        QSettings().setValue(QStringLiteral("window/bottomSize"), -3);
+        QSettings().setValue(QStringLiteral("window/paletteSize"), QStringLiteral("wide"));
+        QSettings().setValue(QStringLiteral("window/page"), QStringLiteral("attic"));
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({path("one")});
+        MainWindow& window = *session.windows().front();
+        QTRY_COMPARE(window.document().path(), path("one"));
+        QCOMPARE(window.height(), window.screen()->availableSize().height());
+        QVERIFY(window.bottom().height() > 150);
+        QCOMPARE(window.bottom().currentKey(), QStringLiteral("transfers"));
+    }
+
+    /// Otherwise the first window would move down the screen with each start.
+    void ofSeveralWindowsTheFirstOneGivesTheLayout() {
+        QPoint first;
+        for (int start = 0; start < 2; ++start) {
+            Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+            session.begin({path("one"), path("two")});
+            QTRY_COMPARE(session.windows().size(), std::size_t(2));
+            QTRY_COMPARE(session.windows().back()->document().path(), path("two"));
+            MainWindow& window = *session.windows().front();
+            if (start == 0) {
+                window.setGeometry(0, 50, 900, 600);
+                first = window.pos();
+            }
+            QCOMPARE(window.pos().y(), first.y());
+            pressIn(window, Qt::Key_Q, Qt::ControlModifier);
+            QTRY_VERIFY(session.windows().empty());
+        }
     }
 
     void byKeysTheStartPageOpensWhatWasOpenAndIsLeft() {
