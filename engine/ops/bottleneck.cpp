@@ -98,17 +98,23 @@ void bottleneckKernel(const KernelContext& ctx) {
     const Shape& filteredShape = ctx.outputs[1].shape;
     const bool excites = ctx.attributes.flag("excites");
     std::vector<float> means(excites ? static_cast<std::size_t>(filteredShape[1]) : 0);
-    std::vector<float> factors;
     const std::int64_t xImage = shape.elementCount() / shape[0];
     const std::int64_t filteredImage = filteredShape.elementCount() / shape[0];
     const std::int64_t yImage = y.elementCount() / shape[0];
     for (std::int64_t image = 0; image < shape[0]; ++image) {
         float* const filtered = ctx.outputs[1].as<float>() + image * filteredImage;
-        state.block->filter(x.data() + image * xImage, biases[0].as<float>(), biases[1].as<float>(), filtered,
-                            excites ? means.data() : nullptr);
-        if (excites) factors = ExcitationProducts(ctx, BottleneckPorts::excitation).factors(means);
-        state.block->project(filtered, excites ? factors.data() : nullptr, biases[2].as<float>(),
-                             added.data() ? added.data() + image * yImage : nullptr, result + image * yImage);
+        const float* const xOfImage = x.data() + image * xImage;
+        const float* const addedToImage = added.data() ? added.data() + image * yImage : nullptr;
+        float* const yOfImage = result + image * yImage;
+        if (!excites) {
+            state.block->run(xOfImage, biases[0].as<float>(), biases[1].as<float>(), biases[2].as<float>(),
+                             addedToImage, filtered, yOfImage);
+            continue;
+        }
+        state.block->filter(xOfImage, biases[0].as<float>(), biases[1].as<float>(), filtered, means.data());
+        const std::vector<float> factors =
+            ExcitationProducts(ctx, BottleneckPorts::excitation).factors(means);
+        state.block->project(filtered, factors.data(), biases[2].as<float>(), addedToImage, yOfImage);
     }
     if (channelsLast) copyElements({result, y.dtype, y.shape, channelsLastStrides(y.shape)}, y);
 }

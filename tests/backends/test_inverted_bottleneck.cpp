@@ -1,3 +1,4 @@
+#include "backends/cpu/host_threads.h"
 #include "backends/cpu/inverted_bottleneck.h"
 #include "support/test_main.h"
 
@@ -52,6 +53,11 @@ std::vector<Case> cases() {
         {2, 32, 33, axis(2, 5, 1, 4, 4), axis(3, 3, 2, 3, 3)}, // windows without elements of x
         {17, 176, 20, axis(1, 1, 1, 0, 0), axis(1, 1, 1, 0, 0), true, {none}, {leakyRelu, 0.25}},
         {4, 48, 8, axis(75, 3, 1, 1, 1), axis(260, 3, 1, 1, 1), true, {relu}, {none}}, // strips of one row
+        {8, 48, 20, axis(20, 3, 1, 1, 1), axis(30, 3, 1, 1, 1), true, {relu}, {clip, 0, 1}}, // wide
+        {8, 48, 20, axis(19, 3, 2, 1, 1), axis(45, 5, 2, 2, 2), true, {relu}, {clip, 0, 1}},
+        {6, 32, 9, axis(12, 3, 1, 0, 0), axis(24, 5, 1, 0, 4), true, {relu}, {clip, -1, 1}},
+        {6, 32, 9, axis(12, 3, 1, 0, 0), axis(9, 3, 1, 0, 3), true, {relu}}, // a window beside the image
+        {6, 32, 9, axis(30, 3, 1, 1, 1), axis(2, 5, 1, 2, 3), true, {relu}}, // narrower than a window
         {32, 32, 16, axis(11, 3, 1, 1, 1), axis(10, 3, 1, 1, 1), false},
         {208, 208, 40, axis(7, 5, 1, 2, 2), axis(9, 5, 2, 2, 2), false, {}, {relu}},
     };
@@ -214,7 +220,47 @@ private Q_SLOTS:
             QCOMPARE(difference(y.elements(), expected), QString());
             QVERIFY(y.isIntact());
         }
-        QCOMPARE(gotMiddle.elements().size(), middle.size());
+
+        std::vector<double> expected = multiplied(middle, projection, bias, c.channels, {});
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            expected[i] = ended(expected[i] + static_cast<double>(added[i]), c.projected);
+        Guarded room(std::ssize(middle));
+        Guarded y(places * c.out);
+        block->run(x.data(), expandBias.data(), filterBias.data(), bias.data(), added.data(), room.data(),
+                   y.data());
+        QCOMPARE(difference(y.elements(), expected), QString());
+        QVERIFY(room.isIntact() && y.isIntact());
+    }
+
+    /// With one thread all is computed by rows, with many threads by channels.
+    void theirResultsAreThoseOfAllThreads() {
+        if (!channelsLastKernels()) QSKIP("this CPU has no AVX2");
+        const auto block = InvertedBottleneck::make(
+            {8, 96, 12, true, {{axis(21, 3, 1, 1, 1), axis(33, 3, 1, 1, 1)}}, {}, {}, {}});
+        const Floats expansion = random(768, 1);
+        const Floats taps = random(864, 2);
+        const Floats projection = random(1152, 3);
+        const Floats x = random(5544, 4);
+        block->pack(Part::expansion, expansion.data());
+        block->pack(Part::filter, taps.data());
+        block->pack(Part::projection, projection.data());
+        const auto run = [&](int threads) {
+            setHostThreads(threads);
+            useHostThreads();
+            Floats room(66528);
+            Floats y(8316);
+            block->run(x.data(), nullptr, nullptr, nullptr, nullptr, room.data(), y.data());
+            return y;
+        };
+        const int before = regionThreads();
+        const Floats alone = run(1);
+        const Floats shared = run(3);
+        const Floats byChannels = run(16);
+        setHostThreads(before);
+        useHostThreads();
+        setHostThreads(0);
+        QCOMPARE(shared, alone);
+        QCOMPARE(byChannels, alone);
     }
 
     /// Without biases, an added tensor and means.

@@ -142,6 +142,9 @@ void multiply(const ProductSizes& s, const float* x, const float* w, std::int64_
     }
 }
 
+/// Loads `x` once for all its uses, where the compiler would load it for each.
+[[gnu::always_inline]] inline void keepInRegister(Pack& x) { asm("" : "+v"(x)); }
+
 /// The rows and columns of neighbouring windows, up to `bottom` and `right`, counted from the first, whose
 /// elements lie within x.
 struct Taps {
@@ -149,21 +152,23 @@ struct Taps {
     std::int64_t left = 0, right = 0;
 };
 
-/// The windows of neighbouring elements of a row of y. x is where the first begins; y and ending.added are at
-/// the first element.
+/// The windows of neighbouring elements of a row of y. x is where the first begins; y and `added` are at the
+/// first element.
 struct Windows {
     const DepthwiseSizes& sizes;
-    const ChannelsEnding& ending;
-    Taps taps;
-    const float* x;
+    const ChannelsEnding& ending; ///< `added` of it is not used
     const float* w;
-    float* y;
+    Taps taps;
+    const float* x = nullptr;
+    const float* added = nullptr;
+    float* y = nullptr;
 };
 
 template <int places, int packs> using Sums = Pack[places][packs];
 
 template <int places, int packs>
-void begin(Sums<places, packs>& sums, const ChannelsEnding& ending, std::int64_t c) {
+[[gnu::always_inline]] inline void begin(Sums<places, packs>& sums, const ChannelsEnding& ending,
+                                         std::int64_t c) {
 #pragma GCC unroll 16
     for (int p = 0; p < packs; ++p) {
         const Pack bias = ending.bias ? load(ending.bias + c + p * kWidth) : all(0);
@@ -173,20 +178,26 @@ void begin(Sums<places, packs>& sums, const ChannelsEnding& ending, std::int64_t
 }
 
 template <int places, int packs>
-void end(const Sums<places, packs>& sums, const Windows& at, std::int64_t c) {
+[[gnu::always_inline]] inline void end(const Sums<places, packs>& sums, const Windows& at, std::int64_t c) {
     const ChannelsEnding& ending = at.ending;
-    const bool limits = isLimited(ending);
     const Pack least = all(ending.least);
     const Pack most = all(ending.most);
+    const std::int64_t step = at.sizes.outStep;
+    const float* const added = at.added;
+    float* const y = at.y;
+    const auto finish = [&](auto&& ended) {
 #pragma GCC unroll 16
-    for (int i = 0; i < places; ++i)
+        for (int i = 0; i < places; ++i)
 #pragma GCC unroll 16
-        for (int p = 0; p < packs; ++p) {
-            const std::int64_t to = i * at.sizes.outStep + c + p * kWidth;
-            Pack sum = sums[i][p];
-            if (ending.added) sum += load(ending.added + to);
-            store(at.y + to, limits ? smaller(most, larger(least, sum)) : sum);
-        }
+            for (int p = 0; p < packs; ++p) {
+                const std::int64_t to = i * step + c + p * kWidth;
+                store(y + to, smaller(most, larger(least, ended(sums[i][p], to))));
+            }
+    };
+    if (added)
+        finish([added](Pack sum, std::int64_t to) { return sum + load(added + to); });
+    else
+        finish([](Pack sum, std::int64_t) { return sum; });
 }
 
 /// `places` elements of `packs` packs of channels. Columns outside x are so for a single place only.
@@ -216,16 +227,26 @@ struct AnyWindows {
     }
 };
 
-/// The same for windows of `kernel` columns, `across` columns apart, of which some may be outside x. Each
-/// element is loaded once.
+/// The same for windows of `kernel` columns, `across` columns apart. Less than `kernel` columns may be
+/// outside x on each side. Each element is loaded once.
 template <int kernel, int across> struct KnownWindows {
     template <int places, int packs> static void slide(const Windows& at, std::int64_t c) {
+        constexpr int columns = (places - 1) * across + kernel;
+        if (places == kMostPlaces && at.taps.left == 0 && at.taps.right == columns)
+            slideOn<places, packs, false>(at, c);
+        else
+            slideOn<places, packs, true>(at, c);
+    }
+
+private:
+    template <int places, int packs, bool isAtEdge> static void slideOn(const Windows& at, std::int64_t c) {
+        constexpr int columns = (places - 1) * across + kernel;
         const DepthwiseSizes& s = at.sizes;
         Sums<places, packs> sums;
         begin<places, packs>(sums, at.ending, c);
+        const float* from = at.x + at.taps.top * s.width * s.channels + c;
+        const float* factors = at.w + at.taps.top * kernel * s.channels + c;
         for (std::int64_t row = at.taps.top; row < at.taps.bottom; ++row) {
-            const float* const from = at.x + row * s.width * s.channels + c;
-            const float* const factors = at.w + row * kernel * s.channels + c;
             Pack factor[kernel][packs];
 #pragma GCC unroll 16
             for (int tap = 0; tap < kernel; ++tap)
@@ -233,17 +254,21 @@ template <int kernel, int across> struct KnownWindows {
                 for (int p = 0; p < packs; ++p)
                     factor[tap][p] = load(factors + tap * s.channels + p * kWidth);
 #pragma GCC unroll 32
-            for (int i = 0; i < (places - 1) * across + kernel; ++i) {
-                if (i < at.taps.left || i >= at.taps.right) continue;
+            for (int i = 0; i < columns; ++i) {
+                if (isAtEdge && i < kernel - 1 && i < at.taps.left) continue;
+                if (isAtEdge && i > columns - kernel && i >= at.taps.right) continue;
 #pragma GCC unroll 16
                 for (int p = 0; p < packs; ++p) {
-                    const Pack element = load(from + i * s.channels + p * kWidth);
+                    Pack element = load(from + i * s.channels + p * kWidth);
+                    keepInRegister(element);
 #pragma GCC unroll 16
                     for (int tap = i % across; tap < kernel; tap += across)
                         if (i >= tap && (i - tap) / across < places)
                             sums[(i - tap) / across][p] += element * factor[tap][p];
                 }
             }
+            from += s.width * s.channels;
+            factors += kernel * s.channels;
         }
         end<places, packs>(sums, at, c);
     }
@@ -256,6 +281,7 @@ void slideOver(int count, const Windows& at, std::int64_t first, std::int64_t la
     std::int64_t c = first;
     for (; c + 2 * kWidth <= last; c += 2 * kWidth) Slider::template slide<places, 2>(at, c);
     for (; c < last; c += kWidth) Slider::template slide<places, 1>(at, c);
+    if (at.ending.function == ChannelsEnding::Function::none) return;
     for (int i = 0; i < places; ++i) apply(at.ending, at.y + i * at.sizes.outStep + first, last - first);
 }
 
@@ -263,6 +289,9 @@ using SlideOver = void (*)(int count, const Windows& at, std::int64_t first, std
 
 /// Null for windows for which there is no special code.
 SlideOver knownSlider(const DepthwiseSizes& s) {
+    // A narrow image may be within a window, or beside it.
+    const std::int64_t padRight = (s.outWidth - 1) * s.across + s.kernelWidth - s.padLeft - s.width;
+    if (s.padLeft >= s.kernelWidth || padRight >= s.kernelWidth || s.width < s.kernelWidth) return nullptr;
     if (s.kernelWidth == 3 && s.across == 1) return slideOver<KnownWindows<3, 1>, kMostPlaces>;
     if (s.kernelWidth == 3 && s.across == 2) return slideOver<KnownWindows<3, 2>, kMostPlaces>;
     if (s.kernelWidth == 5 && s.across == 1) return slideOver<KnownWindows<5, 1>, kMostPlaces>;
@@ -274,22 +303,26 @@ void depthwise(const DepthwiseSizes& s, const float* x, const float* w, std::int
                std::int64_t last, const ChannelsEnding& ending, float* y) noexcept {
     const std::int64_t image = row / s.outHeight;
     const std::int64_t top = row % s.outHeight * s.down - s.padTop;
-    Taps taps{.top = largerOf(0, -top), .bottom = smallerOf(s.kernelHeight, s.height - top)};
     const float* const rows = x + (image * s.height + top) * s.width * s.channels;
+    Windows at{s, ending, w, {largerOf(0, -top), smallerOf(s.kernelHeight, s.height - top)}};
     const auto some = [&](SlideOver slide, std::int64_t from, std::int64_t count) {
         const std::int64_t left = from * s.across - s.padLeft;
-        taps.left = largerOf(0, -left);
-        taps.right = smallerOf((count - 1) * s.across + s.kernelWidth, s.width - left);
+        at.taps.left = largerOf(0, -left);
+        at.taps.right = smallerOf((count - 1) * s.across + s.kernelWidth, s.width - left);
         const std::int64_t to = (row * s.outWidth + from) * s.outStep;
-        ChannelsEnding here = ending;
-        if (here.added) here.added += to;
-        slide(static_cast<int>(count), {s, here, taps, rows + left * s.channels, w, y + to}, first, last);
+        at.x = rows + left * s.channels;
+        at.added = ending.added ? ending.added + to : nullptr;
+        at.y = y + to;
+        slide(static_cast<int>(count), at, first, last);
     };
     const auto all = [&](SlideOver slide, std::int64_t begin, std::int64_t end) {
         const std::int64_t parts = (end - begin + kMostPlaces - 1) / kMostPlaces;
+        const std::int64_t count = parts == 0 ? 0 : (end - begin) / parts;
+        const std::int64_t larger = parts == 0 ? 0 : (end - begin) % parts; // parts with one place more
         for (std::int64_t part = 0; part < parts; ++part) {
-            const std::int64_t from = begin + (end - begin) * part / parts;
-            some(slide, from, begin + (end - begin) * (part + 1) / parts - from);
+            const std::int64_t here = part < larger ? count + 1 : count;
+            some(slide, begin, here);
+            begin += here;
         }
     };
     if (const SlideOver known = knownSlider(s)) return all(known, 0, s.outWidth);

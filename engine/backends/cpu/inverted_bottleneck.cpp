@@ -29,7 +29,14 @@ struct InvertedBottleneck::Filtering {
     const float* x;
     ChannelsEnding expanded, filtered;
     float* y;
-    float* sums; ///< of each row of y, by channel; null: not computed
+    float* sums;           ///< of each row of y, by channel; null: not computed
+    bool isReused = false; ///< all strips of a thread go to the rows of its first one
+};
+
+/// Expanded rows [top, bottom) of x, of the channels of a panel.
+struct InvertedBottleneck::Strip {
+    float* rows;
+    std::int64_t top = 0, bottom = 0;
 };
 
 std::unique_ptr<InvertedBottleneck> InvertedBottleneck::make(const BottleneckSizes& sizes,
@@ -71,7 +78,7 @@ void InvertedBottleneck::pack(Part part, const float* w) {
 
 /// The rows of y whose windows are expanded at once, so that they stay in the cache.
 std::int64_t InvertedBottleneck::stripRows() const {
-    constexpr std::int64_t kStripFloats = 12288;
+    constexpr std::int64_t kStripFloats = 9216;
     const std::int64_t rows = kStripFloats / (m_columns.in * m_panelChannels);
     return std::clamp((rows - m_rows.kernel) / m_rows.stride + 1, std::int64_t{1}, m_rows.out);
 }
@@ -103,56 +110,85 @@ void InvertedBottleneck::expandRows(const Filtering& given, std::int64_t panel, 
                        (last - first) * m_columns.in, 0, 1, ending, to);
 }
 
-/// Rows [first, last) of the channels of a panel of the result. `strip` is memory for expanded rows.
+/// Rows [first, last) of the channels of a panel of the filter's result, which go to `y`.
 void InvertedBottleneck::filterRows(const Filtering& given, std::int64_t panel, std::int64_t first,
-                                    std::int64_t last, float* strip) const {
+                                    std::int64_t last, Strip& strip, float* y) const {
     const std::int64_t channel = panel * m_panelChannels;
     const std::int64_t width = m_sizes.expands ? panelWidth(m_sizes.channels, panel) : m_sizes.channels;
     const std::int64_t rowFloats = m_columns.in * width;
+    // The rows of x below the windows. Those of neighbouring strips overlap.
+    const std::int64_t top = std::clamp(m_rows.start(first), std::int64_t{0}, m_rows.in);
+    const std::int64_t bottom = std::clamp(m_rows.start(last - 1) + m_rows.kernel, top, m_rows.in);
+    if (m_sizes.expands) {
+        std::int64_t known = top;
+        if (strip.bottom > top) {
+            std::copy(strip.rows + (top - strip.top) * rowFloats,
+                      strip.rows + (strip.bottom - strip.top) * rowFloats, strip.rows);
+            known = strip.bottom;
+        }
+        expandRows(given, panel, known, bottom, strip.rows + (known - top) * rowFloats);
+        strip.top = top;
+        strip.bottom = std::max(bottom, known);
+    }
+    const DepthwiseSizes sizes{.channels = width,
+                               .outStep = m_sizes.channels,
+                               .height = bottom - top,
+                               .width = m_columns.in,
+                               .outHeight = last - first,
+                               .outWidth = m_columns.out,
+                               .kernelHeight = m_rows.kernel,
+                               .kernelWidth = m_columns.kernel,
+                               .down = m_rows.stride,
+                               .across = m_columns.stride,
+                               .padTop = top - m_rows.start(first),
+                               .padLeft = m_columns.padBegin};
     ChannelsEnding ending = given.filtered;
     if (ending.bias) ending.bias += channel;
-    const std::int64_t atOnce = m_sizes.expands ? stripRows() : last - first;
-    std::int64_t stripTop = 0; // the rows of x in the strip
-    std::int64_t stripBottom = 0;
+    const float* const rows = m_sizes.expands ? strip.rows : given.x + top * rowFloats;
+    for (std::int64_t row = 0; row < last - first; ++row) {
+        m_kernels.depthwise(sizes, rows, weights(Part::filter) + channel * m_sizes.window.tapCount(), row, 0,
+                            width, ending, y + channel);
+        if (given.sums)
+            m_kernels.sumPlaces(y + channel + row * m_columns.out * m_sizes.channels, m_columns.out,
+                                m_sizes.channels, width,
+                                given.sums + (first + row) * m_sizes.channels + channel);
+    }
+}
+
+/// Rows [first, last) of the filter's result, strip by strip. `then(begin, end, y)` follows each strip.
+template <class Then>
+void InvertedBottleneck::filterStrips(const Filtering& given, std::int64_t firstPanel, std::int64_t lastPanel,
+                                      std::int64_t first, std::int64_t last, const Then& then) const {
+    const ScratchFloats memory(stripFloats() * (lastPanel - firstPanel));
+    std::vector<Strip> strips;
+    for (std::int64_t panel = firstPanel; panel < lastPanel; ++panel)
+        strips.push_back({memory.data() + stripFloats() * (panel - firstPanel)});
+    const std::int64_t atOnce = stripRows();
     for (std::int64_t begin = first; begin < last; begin += atOnce) {
         const std::int64_t end = std::min(begin + atOnce, last);
-        // The rows of x below the windows. Those of neighbouring strips overlap.
-        const std::int64_t top = std::clamp(m_rows.start(begin), std::int64_t{0}, m_rows.in);
-        const std::int64_t bottom = std::clamp(m_rows.start(end - 1) + m_rows.kernel, top, m_rows.in);
-        if (m_sizes.expands) {
-            std::int64_t known = top;
-            if (stripBottom > top) {
-                std::copy(strip + (top - stripTop) * rowFloats, strip + (stripBottom - stripTop) * rowFloats,
-                          strip);
-                known = stripBottom;
-            }
-            expandRows(given, panel, known, bottom, strip + (known - top) * rowFloats);
-            stripTop = top;
-            stripBottom = std::max(bottom, known);
-        }
-        const DepthwiseSizes sizes{.channels = width,
-                                   .outStep = m_sizes.channels,
-                                   .height = bottom - top,
-                                   .width = m_columns.in,
-                                   .outHeight = end - begin,
-                                   .outWidth = m_columns.out,
-                                   .kernelHeight = m_rows.kernel,
-                                   .kernelWidth = m_columns.kernel,
-                                   .down = m_rows.stride,
-                                   .across = m_columns.stride,
-                                   .padTop = top - m_rows.start(begin),
-                                   .padLeft = m_columns.padBegin};
-        const float* const rows = m_sizes.expands ? strip : given.x + top * rowFloats;
-        float* const y = given.y + begin * m_columns.out * m_sizes.channels + channel;
-        for (std::int64_t row = 0; row < end - begin; ++row) {
-            m_kernels.depthwise(sizes, rows, weights(Part::filter) + channel * m_sizes.window.tapCount(), row,
-                                0, width, ending, y);
-            if (given.sums)
-                m_kernels.sumPlaces(y + row * m_columns.out * m_sizes.channels, m_columns.out,
-                                    m_sizes.channels, width,
-                                    given.sums + (begin + row) * m_sizes.channels + channel);
-        }
+        float* const y = given.y + (given.isReused ? first : begin) * m_columns.out * m_sizes.channels;
+        for (std::int64_t panel = firstPanel; panel < lastPanel; ++panel)
+            filterRows(given, panel, begin, end, strips[static_cast<std::size_t>(panel - firstPanel)], y);
+        then(begin, end, y);
     }
+}
+
+std::int64_t InvertedBottleneck::panels() const {
+    return (m_sizes.channels + m_panelChannels - 1) / m_panelChannels;
+}
+
+/// Whether each thread filters all channels of neighbouring rows, or all rows of neighbouring channels. By
+/// rows, the threads expand some rows twice, and all read all weights. It pays if a thread has at least
+/// `fewTimes` as many rows as two threads share.
+bool InvertedBottleneck::isByRows(std::int64_t fewTimes) const {
+    const std::int64_t shared = m_sizes.expands ? m_rows.kernel - m_rows.stride : 0;
+    return panels() == 1 || shared * fewTimes <= m_rows.in / hostThreads();
+}
+
+/// The operations of the filter and the expansion, in elements.
+std::int64_t InvertedBottleneck::filterWork() const {
+    return m_sizes.channels * (m_sizes.window.inCount() * (m_sizes.expands ? m_sizes.inChannels / 4 + 2 : 0) +
+                               m_sizes.window.outCount() * (m_sizes.window.tapCount() / 4 + 2));
 }
 
 void InvertedBottleneck::filter(const float* x, const float* expandBias, const float* filterBias,
@@ -161,28 +197,18 @@ void InvertedBottleneck::filter(const float* x, const float* expandBias, const f
     std::vector<float> sums(means ? static_cast<std::size_t>(rows * m_sizes.channels) : 0);
     const Filtering given{x, withBias(m_sizes.expanded, expandBias), withBias(m_sizes.filtered, filterBias),
                           filtered, means ? sums.data() : nullptr};
-    // Each thread computes neighbouring rows of all channels, which it reads itself in the projection; with
-    // few rows, for which the rows that two threads expand would matter, all rows of neighbouring channels.
     constexpr std::int64_t kFewTimes = 8;
-    const std::int64_t panels = (m_sizes.channels + m_panelChannels - 1) / m_panelChannels;
-    const std::int64_t threads = hostThreads();
-    const std::int64_t shared = m_sizes.expands ? m_rows.kernel - m_rows.stride : 0;
-    const bool isByRows = panels == 1 || shared * kFewTimes <= m_rows.in / threads;
-    const std::int64_t units = isByRows ? rows : panels * rows;
-    const std::int64_t pieces = std::min(threads, units);
-    const std::int64_t work =
-        m_sizes.channels * (m_sizes.window.inCount() * (m_sizes.expands ? m_sizes.inChannels / 4 + 2 : 0) +
-                            m_sizes.window.outCount() * (m_sizes.window.tapCount() / 4 + 2));
-    parallelRanges(pieces, work, 1, [&](std::int64_t begin, std::int64_t end) {
-        const ScratchFloats strip(stripFloats());
+    const bool isCutByRows = isByRows(kFewTimes);
+    const std::int64_t units = isCutByRows ? rows : panels() * rows;
+    const std::int64_t pieces = std::min<std::int64_t>(hostThreads(), units);
+    const auto nothing = [](std::int64_t, std::int64_t, const float*) {};
+    parallelRanges(pieces, filterWork(), 1, [&](std::int64_t begin, std::int64_t end) {
         const std::int64_t from = units * begin / pieces;
         const std::int64_t to = units * end / pieces;
-        for (std::int64_t panel = 0; panel < panels; ++panel) {
-            const std::int64_t before = isByRows ? 0 : panel * rows;
-            const std::int64_t first = std::clamp(from - before, std::int64_t{0}, rows);
-            const std::int64_t last = std::clamp(to - before, std::int64_t{0}, rows);
-            if (first < last) filterRows(given, panel, first, last, strip.data());
-        }
+        if (isCutByRows) return filterStrips(given, 0, panels(), from, to, nothing);
+        for (std::int64_t panel = from / rows; panel * rows < to; ++panel)
+            filterStrips(given, panel, panel + 1, std::max(from - panel * rows, std::int64_t{0}),
+                         std::min(to - panel * rows, rows), nothing);
     });
     if (!means) return;
     std::vector<double> totals(static_cast<std::size_t>(m_sizes.channels));
@@ -192,13 +218,48 @@ void InvertedBottleneck::filter(const float* x, const float* expandBias, const f
         means[c] = static_cast<float>(totals[c] / static_cast<double>(m_sizes.window.outCount()));
 }
 
+void InvertedBottleneck::run(const float* x, const float* expandBias, const float* filterBias,
+                             const float* bias, const float* added, float* filtered, float* y) const {
+    // By rows, the projection reads rows of the same thread, and the threads wait for each other only once.
+    constexpr std::int64_t kFewTimes = 1;
+    if (!isByRows(kFewTimes)) {
+        filter(x, expandBias, filterBias, filtered, nullptr);
+        return project(filtered, nullptr, bias, added, y);
+    }
+    const Filtering given{x,
+                          withBias(m_sizes.expanded, expandBias),
+                          withBias(m_sizes.filtered, filterBias),
+                          filtered,
+                          nullptr,
+                          true};
+    const ChannelsEnding ending = withBias(m_sizes.projected, bias);
+    const ProductSizes sizes = projectionSizes();
+    const std::int64_t rowFloats = m_columns.out * m_sizes.outChannels;
+    const std::int64_t pieces = std::min<std::int64_t>(hostThreads(), m_rows.out);
+    const std::int64_t work =
+        filterWork() + m_sizes.window.outCount() * m_sizes.channels * m_sizes.outChannels / 4;
+    parallelRanges(pieces, work, 1, [&](std::int64_t begin, std::int64_t end) {
+        filterStrips(given, 0, panels(), m_rows.out * begin / pieces, m_rows.out * end / pieces,
+                     [&](std::int64_t first, std::int64_t last, const float* from) {
+                         ChannelsEnding here = ending;
+                         if (added) here.added = added + first * rowFloats;
+                         m_kernels.multiply(sizes, from, weights(Part::projection), 0,
+                                            (last - first) * m_columns.out, 0, channelPanels(sizes.columns),
+                                            here, y + first * rowFloats);
+                     });
+    });
+}
+
+ProductSizes InvertedBottleneck::projectionSizes() const {
+    return {.inner = m_sizes.channels, .columns = m_sizes.outChannels, .step = m_sizes.channels};
+}
+
 void InvertedBottleneck::project(const float* filtered, const float* factors, const float* bias,
                                  const float* added, float* y) const {
     ChannelsEnding ending = withBias(m_sizes.projected, bias);
     ending.added = added;
-    multiplyRows(m_kernels,
-                 {.inner = m_sizes.channels, .columns = m_sizes.outChannels, .step = m_sizes.channels},
-                 m_sizes.window.outCount(), filtered, factors, weights(Part::projection), ending, y);
+    multiplyRows(m_kernels, projectionSizes(), m_sizes.window.outCount(), filtered, factors,
+                 weights(Part::projection), ending, y);
 }
 
 } // namespace twb

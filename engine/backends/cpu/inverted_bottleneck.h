@@ -43,14 +43,28 @@ public:
     void project(const float* filtered, const float* factors, const float* bias, const float* added,
                  float* y) const;
 
+    /// One image: filter() and project() without factors. With enough rows, each thread projects the rows
+    /// that it has just filtered. `filtered` has room for the filter's result; its contents are undefined
+    /// after it.
+    void run(const float* x, const float* expandBias, const float* filterBias, const float* bias,
+             const float* added, float* filtered, float* y) const;
+
 private:
     InvertedBottleneck(const BottleneckSizes& sizes, const ChannelsLastKernels& kernels);
     struct Filtering;
+    struct Strip;
+    std::int64_t panels() const;
+    bool isByRows(std::int64_t fewTimes) const;
+    std::int64_t filterWork() const;
+    ProductSizes projectionSizes() const;
     const float* weights(Part part) const;
     void expandRows(const Filtering& given, std::int64_t panel, std::int64_t first, std::int64_t last,
                     float* to) const;
     void filterRows(const Filtering& given, std::int64_t panel, std::int64_t first, std::int64_t last,
-                    float* strip) const;
+                    Strip& strip, float* y) const;
+    template <class Then>
+    void filterStrips(const Filtering& given, std::int64_t firstPanel, std::int64_t lastPanel,
+                      std::int64_t first, std::int64_t last, const Then& then) const;
     std::int64_t stripRows() const;
     std::int64_t stripFloats() const;
 
