@@ -285,6 +285,12 @@ bool isDepthwise(const Convolution& s) {
            });
 }
 
+/// Windows for which the kernels are faster than oneDNN's without a function, too.
+bool hasFastColumns(const Window& window) {
+    const std::int64_t columns = window.axes[1].kernel;
+    return __builtin_cpu_supports("avx512f") && (columns == 3 || columns == 5 || columns == 7);
+}
+
 } // namespace
 
 std::unique_ptr<NativeConvolution> makeChannelsLast(const Convolution& sizes,
@@ -299,13 +305,14 @@ std::unique_ptr<NativeConvolution> makeChannelsLast(const Convolution& sizes,
     if (isOfImage(sizes) && isF32(tensors.x) && isDense(tensors.x))
         return std::make_unique<ImageConvolution>(sizes, *whole);
     if (!isFitting(tensors.x)) return nullptr;
-    // oneDNN is as fast without a function, but its functions are slower, and it starts threads for a single
-    // row.
+    // oneDNN's products are as fast without a function, but its functions are slower, and it starts threads
+    // for a single row.
     const bool hasFunction = whole->function != ChannelsEnding::Function::none;
     const bool isSingleRow = sizes.batch * sizes.window.outCount() == 1;
     if (isPointwise(sizes) && (hasFunction || isSingleRow))
         return std::make_unique<PointwiseConvolution>(sizes, *whole);
-    if (isDepthwise(sizes) && hasFunction) return std::make_unique<DepthwiseConvolution>(sizes, *whole);
+    if (isDepthwise(sizes) && (hasFunction || hasFastColumns(sizes.window)))
+        return std::make_unique<DepthwiseConvolution>(sizes, *whole);
     return nullptr;
 }
 

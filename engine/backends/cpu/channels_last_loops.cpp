@@ -296,6 +296,7 @@ SlideOver knownSlider(const DepthwiseSizes& s) {
     if (s.kernelWidth == 3 && s.across == 2) return slideOver<KnownWindows<3, 2>, kMostPlaces>;
     if (s.kernelWidth == 5 && s.across == 1) return slideOver<KnownWindows<5, 1>, kMostPlaces>;
     if (s.kernelWidth == 5 && s.across == 2) return slideOver<KnownWindows<5, 2>, kMostPlaces>;
+    if (s.kernelWidth == 7 && s.across == 1) return slideOver<KnownWindows<7, 1>, kMostPlaces>;
     return nullptr;
 }
 
