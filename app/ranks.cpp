@@ -15,8 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <poll.h>
 #include <string_view>
@@ -34,51 +32,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file with the reason for which a job has failed, in the job's folder and in the one beside its logs.
-constexpr const char* kFailed = "failed";
-/// The file beside it that says that rank 0's machine has written the report.
-constexpr const char* kReported = "reported";
-
 /// Between the end of a failed job's ranks on the machine of mpirun and the end of mpirun.
 constexpr std::chrono::seconds kLauncherGrace(5);
 
 constexpr std::size_t kLongest = 4096; ///< sentence between a rank and its watch, in bytes
-
-template <std::size_t N> void put(std::array<char, N>& to, std::string_view text) {
-    const std::size_t length = std::min(text.size(), N - 1);
-    std::memcpy(to.data(), text.data(), length);
-    to[length] = 0;
-}
-
-void writeAll(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(descriptor, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-}
-
-/// The file of a rank in the job's folder.
-fs::path nameIn(const fs::path& folder, int rank) { return folder / fmt::format("rank{}", rank); }
-
-std::string contentOf(const fs::path& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// The text that the first process of all machines has written to this file: `text`, if it is this one.
-/// Nothing if the file cannot be written.
-std::optional<std::string> firstText(const fs::path& path, const std::string& text) {
-    std::string own = path.string() + "-XXXXXX";
-    const int file = ::mkostemp(own.data(), O_CLOEXEC);
-    if (file < 0) return std::nullopt;
-    writeAll(file, text);
-    ::close(file);
-    const bool isThere = ::link(own.c_str(), path.c_str()) == 0 || errno == EEXIST; // atomic, also on NFS
-    ::unlink(own.c_str());
-    return isThere ? std::optional(contentOf(path)) : std::nullopt;
-}
 
 } // namespace
 
@@ -97,17 +54,14 @@ void RankOptions::addTo(CLI::App& command) {
 
 /// In memory that a rank and its watch share.
 struct Ranks::Shared {
-    std::atomic<bool> hasEnded{false};  ///< in order, or with an error that has been printed
-    std::atomic<bool> hasFolder{false}; ///< `folder` is valid
-    std::atomic<bool> hasMet{false};    ///< and so are the members below it
-    std::atomic<pid_t> process{0};      ///< of the rank
-    std::array<char, 512> folder{};     ///< of the job, on this machine
-    bool isSpread = false;              ///< the job has ranks on other machines
-    std::array<char, 512> reason{};     ///< if it has, and this machine sees rank 0's logs: the folder beside
-                                        ///< them with the reason for which the job has failed
-    bool hasFirst = false;              ///< rank 0 is on this machine
-    bool hasSaid = false;               ///< in the watch: it was the first on this machine to say why the job
-                                        ///< has failed
+    std::atomic<bool> hasEnded{false};   ///< in order, or with an error that has been printed
+    std::atomic<bool> hasFolders{false}; ///< `folders` is valid
+    std::atomic<bool> hasMet{false};     ///< and so are `isSpread` and `hasFirst`
+    std::atomic<pid_t> process{0};       ///< of the rank
+    JobFolders folders;
+    bool isSpread = false; ///< the job has ranks on other machines
+    bool hasFirst = false; ///< rank 0 is on this machine
+    bool hasSaid = false;  ///< in the watch: it was the first on this machine to say why the job has failed
 };
 
 Ranks::Ranks(const RankOptions& options, const fs::path& file,
@@ -269,15 +223,18 @@ void Ranks::watch(int status, int reasons) const {
         const bool isKnown = ::read(status, &how, sizeof how) == sizeof how;
         const bool isTold = WIFEXITED(how) && WEXITSTATUS(how) == static_cast<int>(ExitCode::cancelled);
         // Ranks that have not met cannot see each other's reasons; the launcher has told this one.
-        const bool isAnswer = !m_shared->hasFolder && (!isKnown || isTold);
+        const bool isAnswer = !folders().hasHere() && (!isKnown || isTold);
         if (!m_shared->hasEnded && !isAnswer) {
             // MPI ends a rank with an exit code or abort() if the connection to another one is lost.
-            if (!isKnown || !WIFSIGNALED(how) || WTERMSIG(how) == SIGABRT) awaitReason();
-            const RankPulse* const pulse = m_shared->hasFolder ? open(m_launcher.rank) : nullptr;
+            const bool mayFollow = !isKnown || !WIFSIGNALED(how) || WTERMSIG(how) == SIGABRT;
+            if (mayFollow) folders().awaitReason();
+            const RankPulse* const pulse = folders().hasHere() ? open(m_launcher.rank) : nullptr;
             say(sentenceFor(pulse ? std::optional(pulse->node()) : std::nullopt), true);
         }
-        if (m_shared->hasSaid) awaitReport();
-        clearUp();
+        // The launcher may end when it learns of the end of this rank, and the user then looks for the
+        // report.
+        if (m_shared->hasSaid && !m_shared->hasFirst) folders().awaitReport();
+        folders().clear(m_launcher.rank, m_launcher.size, m_shared->hasFirst);
         if (m_shared->hasSaid && m_shared->isSpread) m_parent.endAfter(kLauncherGrace);
     } catch (const std::exception&) { // no memory: nothing is told
     }
@@ -296,13 +253,11 @@ void Ranks::tellReasons(int status, int reasons) const {
         const int ready = ::poll(ends.data(), ends.size(), kLookMs);
         if (ready < 0) continue;
         if (ready == 0) {
-            if (!isOver()) continue;
+            if (!folders().isOver()) continue;
             if (++looks == kGraceLooks) ::kill(m_shared->process, SIGKILL);
-            // A watch of another machine waits for the report.
-            if (m_shared->hasFirst && m_shared->reason[0])
-                if (const std::string told = contentOf(fs::path(m_shared->reason.data()) / kFailed);
-                    !told.empty())
-                    say(told, false);
+            // The watch of a rank on another machine waits for the report.
+            if (m_shared->hasFirst)
+                if (const std::string reason = folders().reasonShared(); !reason.empty()) say(reason, false);
         } else if (ends[1].revents) {
             const ssize_t got = ::recv(reasons, text.data(), text.size(), 0);
             if (got > 0) {
@@ -317,38 +272,11 @@ void Ranks::tellReasons(int status, int reasons) const {
     }
 }
 
-/// Whether a rank has told why the job has failed.
-bool Ranks::isOver() const {
-    if (!m_shared->hasFolder) return false;
-    std::error_code failed;
-    return fs::exists(fs::path(m_shared->folder.data()) / kFailed, failed) ||
-           (m_shared->reason[0] && fs::exists(fs::path(m_shared->reason.data()) / kFailed, failed));
-}
-
-/// Gives the watch of another rank time to tell the reason for which the job has failed, if this rank may
-/// have ended for the same reason.
-void Ranks::awaitReason() const {
-    constexpr int kLooks = 100;
-    constexpr int kLookUs = 20'000;
-    for (int i = 0; i < kLooks && m_shared->hasFolder && !isOver(); ++i) ::usleep(kLookUs);
-}
-
-/// Gives the machine of rank 0 time to write the report: the launcher may end when it learns of the end of
-/// this rank, and the user then looks for the report.
-void Ranks::awaitReport() const {
-    constexpr int kLooks = 100;
-    constexpr int kLookUs = 20'000;
-    const fs::path shared = m_shared->reason.data();
-    std::error_code failed;
-    for (int i = 0; i < kLooks && !m_shared->hasFirst && !shared.empty() && fs::exists(shared, failed); ++i) {
-        if (fs::exists(shared / kReported, failed)) return;
-        ::usleep(kLookUs);
-    }
-}
+JobFolders Ranks::folders() const { return m_shared->hasFolders ? m_shared->folders : JobFolders(); }
 
 /// What a rank of this machine shows; null if it is on another one.
 const RankPulse* Ranks::open(int rank) const {
-    const int file = ::open(nameIn(m_shared->folder.data(), rank).c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = ::open(m_shared->folders.fileOf(rank).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return nullptr;
     void* const memory = ::mmap(nullptr, sizeof(RankPulse), PROT_READ, MAP_SHARED, file, 0);
     ::close(file);
@@ -376,56 +304,23 @@ void Ranks::heard(int rank, std::string_view node, const RankFigures& figures) {
     m_far[static_cast<std::size_t>(rank)] = liveRank(node, figures);
 }
 
-/// Removes the file of this rank and, after the last rank of this machine, the job's folder.
-void Ranks::clearUp() const {
-    if (!m_shared->hasFolder) return;
-    const fs::path folder = m_shared->folder.data();
-    std::error_code failed;
-    fs::remove(nameIn(folder, m_launcher.rank), failed);
-    for (int rank = 0; rank < m_launcher.size; ++rank)
-        if (fs::exists(nameIn(folder, rank), failed)) return;
-    if (m_shared->hasFirst && m_shared->reason[0]) {
-        // Under another name, it gets no more files from watches of other machines.
-        const std::string over = std::string(m_shared->reason.data()) + "-over";
-        fs::rename(m_shared->reason.data(), over, failed);
-        fs::remove_all(over, failed);
-    }
-    fs::remove_all(folder, failed);
-}
-
 /// Says why the job ends, unless another rank has said so before. `isSeen`: the watch has seen the end of
 /// this rank, which may be the launcher's answer to the end of another one.
 void Ranks::say(const std::string& sentence, bool isSeen) const {
-    std::string reason = sentence;
-    std::error_code failed;
-    const char* const folder = m_shared->folder.data();
-    // Without one of the folders, the last rank of a machine has removed it: the reason has been told.
-    if (m_shared->hasFolder && !fs::exists(folder, failed)) return;
-    const char* const shared = m_shared->reason.data();
-    const auto first = shared[0] ? firstText(fs::path(shared) / kFailed, sentence) : std::nullopt;
-    const bool isTold = shared[0] && !first && !fs::exists(shared, failed);
-    if (first)
-        reason = *first;
-    else if (isSeen && m_shared->isSpread)
-        reason += "; a rank on another machine may have ended before it";
-    if (m_shared->hasFolder) {
-        const int file =
-            ::open((fs::path(folder) / kFailed).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file < 0) return;
-        writeAll(file, reason);
-        ::close(file);
-    }
+    const bool isDoubtful = isSeen && m_shared->isSpread;
+    const JobFolders::Turn turn =
+        folders().claim(sentence, isDoubtful ? "; a rank on another machine may have ended before it" : "");
+    if (!turn.isFirstHere) return;
     m_shared->hasSaid = true;
-    if (isTold) return;
-    writeAll(m_stderr, "twb: " + reason + '\n');
+    if (turn.isSaid) return;
+    writeAll(m_stderr, "twb: " + turn.reason + '\n');
     if (m_shared->hasMet && !m_shared->hasFirst) return; // the report is rank 0's, on its machine
     try {
-        m_writeFailure(reason);
+        m_writeFailure(turn.reason);
     } catch (const std::exception& error) {
         writeAll(m_stderr, fmt::format("twb: {}\n", error.what()));
     }
-    if (shared[0])
-        ::close(::open((fs::path(shared) / kReported).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    folders().setReported();
 }
 
 std::string Ranks::sentenceFor(const std::optional<std::string>& node) const {
@@ -439,29 +334,25 @@ std::string Ranks::sentenceFor(const std::optional<std::string>& node) const {
 /// Agrees on a folder of the job, in which the ranks of one machine say that it has failed.
 void Ranks::meet() {
     const World::Info& info = m_world->info();
-    std::array<char, sizeof m_shared->folder> folder{};
-    if (info.rank == 0) {
-        const char* const chosen = std::getenv("TMPDIR");
-        std::string name = (fs::path(chosen && *chosen ? chosen : "/tmp") / "twb-ranks-XXXXXX").string();
-        if (name.size() < folder.size() && mkdtemp(name.data())) put(folder, name);
-    }
+    JobFolders::Path folder{};
+    if (info.rank == 0) folder = JobFolders::makeHere();
     m_world->run({CollectiveKind::broadcast, Reduction::sum, DType::u8, folder.data(), folder.data(),
                   static_cast<std::int64_t>(folder.size()), 0, "job"});
     m_shared->isSpread = info.localSize < info.size;
-    // The ranks of other machines have written their logs by now: a machine that sees rank 0's folder beside
-    // them shares it.
-    const std::string reason = (m_logs / ('.' + fs::path(folder.data()).filename().string())).string();
-    const bool mayShare = folder[0] && m_shared->isSpread && reason.size() < m_shared->reason.size();
+    // The ranks of other machines have written their logs by now.
+    const std::string shared = m_shared->isSpread ? JobFolders::besideLogs(m_logs, folder) : std::string();
     std::error_code ignored; // without a folder, messages may be said more than once
     if (folder[0] && info.localRank == 0) fs::create_directories(folder.data(), ignored);
-    if (mayShare && info.rank == 0) fs::create_directory(reason, ignored);
+    if (!shared.empty() && info.rank == 0) fs::create_directory(shared, ignored);
     Collective barrier;
     barrier.label = "job";
     m_world->run(barrier);
-    if (folder[0]) publish(folder.data());
-    m_shared->folder = folder;
-    m_shared->hasFolder = folder[0] && fs::is_directory(folder.data(), ignored);
-    if (mayShare && fs::is_directory(reason, ignored)) put(m_shared->reason, reason);
+    if (!shared.empty() && fs::is_directory(shared, ignored)) m_shared->folders.setShared(shared);
+    if (fs::is_directory(folder.data(), ignored)) {
+        m_shared->folders.setHere(folder);
+        publish();
+    }
+    m_shared->hasFolders = true;
     m_world->run(barrier);
     if (folder[0])
         for (int rank = 0; rank < m_world->size(); ++rank) m_here.push_back(open(rank));
@@ -470,9 +361,9 @@ void Ranks::meet() {
 }
 
 /// Makes the file by which the other processes of this machine see this rank.
-void Ranks::publish(const fs::path& folder) {
-    const int file =
-        ::open(nameIn(folder, m_world->rank()).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+void Ranks::publish() {
+    const int file = ::open(m_shared->folders.fileOf(m_world->rank()).c_str(),
+                            O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file >= 0 && ::ftruncate(file, sizeof(RankPulse)) == 0) {
         void* const memory = ::mmap(nullptr, sizeof(RankPulse), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (memory != MAP_FAILED) m_pulse = new (memory) RankPulse;
@@ -491,9 +382,13 @@ void Ranks::active(const RankActivity& activity) noexcept {
     if (activity.isRunning && !activity.node.empty() && m_pulse) m_pulse->setNode(activity.node);
 }
 
-std::string Ranks::whyOver() {
-    return m_shared->hasFolder ? contentOf(fs::path(m_shared->folder.data()) / kFailed) : std::string();
+std::string Ranks::whyFailed() const {
+    // The first reason of all machines; this rank may have found another one.
+    const std::string said = m_shared ? folders().reasonHere() : std::string();
+    return said.empty() ? m_world->abortSentence() : said;
 }
+
+std::string Ranks::whyOver() { return folders().reasonHere(); }
 
 /// The launcher may kill this process at any time, but not its watch.
 void Ranks::failed(const std::string& sentence) noexcept {

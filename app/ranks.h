@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/exit_code.h"
+#include "app/job_folders.h"
 #include "backends/launcher.h"
 #include "backends/mpi_world.h"
 #include "backends/parent_launcher.h"
@@ -55,6 +56,9 @@ public:
     /// before. Alone, it throws the error.
     ExitCode end(const Error& error);
 
+    /// Why the job has failed, in the words that the watch of a rank has printed; "" if it has not failed.
+    std::string whyFailed() const;
+
     void active(const RankActivity& activity) noexcept override;
     std::string whyOver() override;
     void failed(const std::string& sentence) noexcept override;
@@ -66,18 +70,15 @@ private:
     [[noreturn]] static void awaitEnd(int rank, int watcher, int status);
     [[noreturn]] void watch(int status, int reasons) const;
     void tellReasons(int status, int reasons) const;
-    bool isOver() const;
-    void awaitReason() const;
-    void awaitReport() const;
+    JobFolders folders() const;
     const RankPulse* open(int rank) const;
     /// `node`: the rank's last step, empty between two runs; nothing if it is not known.
     std::string sentenceFor(const std::optional<std::string>& node) const;
     void say(const std::string& sentence, bool isSeen) const;
-    void clearUp() const;
     RankFigures figures() const noexcept;
     void heard(int rank, std::string_view node, const RankFigures& figures);
     void meet();
-    void publish(const std::filesystem::path& folder);
+    void publish();
 
     Launcher m_launcher;
     const ParentLauncher m_parent;

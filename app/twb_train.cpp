@@ -354,7 +354,7 @@ ExitCode train(const TrainCommand& command, const Ranks& ranks) {
         isFinished = loop.run();
     } catch (const Error& error) {
         if (!ranks.isAlone() && isFirst) {
-            const std::string why = ranks.world()->abortSentence();
+            const std::string why = ranks.whyFailed();
             writeFailure(command, reportOf("failed"), why.empty() ? error.what() : why);
         }
         throw;

@@ -330,8 +330,9 @@ private:
         if (!m_isOpen) return;
         if (isAborted()) {
             // Time for the message to reach the others, and for them to end by themselves.
-            for (int i = 0; i < 100; ++i) {
-                const std::int64_t now = steadyNs();
+            const std::int64_t last = steadyNs() + kSecond / 2;
+            for (std::int64_t now = 0; now < last;) {
+                now = steadyNs();
                 for (int peer = 0; peer < size(); ++peer)
                     if (peer != rank()) listen(peer, now);
                 end(now);
