@@ -2,15 +2,14 @@
 
 #include <array>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace twb {
 
-/// Two folders of a job by which its ranks and their watches say why the job has failed. It has fixed size,
-/// for memory that processes share. An empty path: there is no such folder, and a reason may be said more
-/// than once.
+/// The folders in which the ranks of a job and their watches say why the job has failed: one on each machine,
+/// and one beside the logs, which other machines may see. Without a folder, a reason may be said more than
+/// once. An object has no pointers, so processes may share it.
 class JobFolders {
 public:
     using Path = std::array<char, 512>;
@@ -29,17 +28,18 @@ public:
     std::filesystem::path fileOf(int rank) const;
     /// Whether a rank has said why the job has failed.
     bool isOver() const;
-    /// That sentence as this machine, or the first of all machines, has it; "" if there is none.
+    /// The reason that this machine has said, and the first one of all machines; "" if there is none.
     std::string reasonHere() const;
     std::string reasonShared() const;
 
-    /// What a process that knows a reason has to do.
+    /// What a process that knows a reason does next.
     struct Turn {
-        bool isFirstHere = false; ///< of the processes of this machine
-        bool isSaid = false;      ///< and other machines have said a reason and have ended
-        std::string reason;       ///< the first one that is known
+        bool isFirstHere = false; ///< it is the first process of this machine that has said a reason
+        bool isSaid = false;      ///< another machine has said a reason and has removed the shared folder
+        std::string reason;       ///< the first reason of all machines, or this process's own one
     };
-    /// Says a reason, unless one is known. `doubt` ends the sentence where only this machine knows it.
+    /// Writes a reason into the folders, unless they have one. `doubt` ends a reason that no other machine
+    /// can confirm.
     Turn claim(const std::string& reason, std::string_view doubt) const;
 
     /// Waits up to 2 s for a reason that the watch of another rank may say.

@@ -81,16 +81,16 @@ private:
     void publish();
 
     Launcher m_launcher;
-    const ParentLauncher m_parent;
+    const ParentLauncher m_parent; ///< mpirun, if it runs on this machine
     std::function<void(const std::string&)> m_writeFailure;
     Shared* m_shared = nullptr;
     RankPulse* m_pulse = nullptr;
     std::filesystem::path m_logs;
     std::vector<const RankPulse*> m_here; ///< by rank; null: on another machine
     mutable std::mutex m_farMutex;
-    std::vector<LiveRank> m_far; ///< by rank, on rank 0 only: those of other machines, as they have told
-    int m_watch = -1;            ///< a socket
-    int m_stderr = -1;           ///< the stderr that the launcher has given
+    std::vector<LiveRank> m_far; ///< by rank, on rank 0 only: what those of other machines have told
+    int m_watch = -1;            ///< the socket to the watch
+    int m_stderr = -1;           ///< the stderr that the launcher has given this process
     std::shared_ptr<World> m_world;
 };
 
