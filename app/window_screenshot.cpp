@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/file_claims.h"
+#include "widgets/canvas/detail.h"
 #include "widgets/canvas/thumbnail.h"
 #include "widgets/main_window.h"
 #include "widgets/project_card.h"
@@ -29,6 +30,7 @@ constexpr int kLeast = 480;
 constexpr int kLeastGraph = 16;
 const QSize kWindow(1600, 1000); ///< around a graph that is drawn alone
 constexpr int kMost = 8192;
+constexpr int kLargestThumbnail = 512; ///< of file managers
 
 /// English in every language: scripts read it.
 void say(const QString& sentence) { std::fprintf(stderr, "tensor-workbench: %s\n", qPrintable(sentence)); }
@@ -125,6 +127,8 @@ QImage WindowScreenshot::picture(MainWindow& window) const {
     const QSizeF most(std::min<double>(m_size.width(), whole.width()),
                       std::min<double>(m_size.height(), whole.height()));
     const QSize size = whole.scaled(most, Qt::KeepAspectRatio).toSize().expandedTo({1, 1});
+    const bool isThumbnail = std::max(m_size.width(), m_size.height()) <= kLargestThumbnail;
+    if (plain && isThumbnail && size.width() < kReadableZoom * whole.width()) return plain->small(m_size, 1);
     QImage image(size, QImage::Format_ARGB32_Premultiplied);
     image.fill(Theme::current().canvas);
     QPainter painter(&image);

@@ -48,6 +48,8 @@ ProjectCard::ProjectCard(const QString& path, QWidget* parent) : QAbstractButton
     setCursor(Qt::PointingHandCursor);
 }
 
+QSize ProjectCard::pictureSize() { return {kWidth - 2, kPictureHeight}; }
+
 QSize ProjectCard::sizeHint() const { return {kWidth, kPictureHeight + kWordsHeight}; }
 
 void ProjectCard::setWords(const QString& title, const QString& detail) {
@@ -69,18 +71,15 @@ void ProjectCard::paintEvent(QPaintEvent*) {
     const Theme& theme = Theme::current();
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setRenderHint(QPainter::SmoothPixmapTransform);
     const QRectF card = QRectF(rect()).adjusted(1, 1, -1, -1);
     QPainterPath outline;
     outline.addRoundedRect(card, metrics::cardRadius, metrics::cardRadius);
     painter.fillPath(outline, theme.panel);
     painter.setClipPath(outline);
-    const QRectF window(card.left(), card.top(), card.width(), kPictureHeight);
+    const QRectF window(card.topLeft(), pictureSize());
     painter.fillRect(window, theme.canvas);
     if (!m_picture.isNull()) {
-        const QSizeF size = QSizeF(m_picture.size()).scaled(window.size(), Qt::KeepAspectRatio);
-        const QRectF place(window.center() - QPointF(size.width(), size.height()) / 2, size);
-        painter.drawImage(place, m_picture);
+        painter.drawImage(window.topLeft(), m_picture);
     } else if (m_isDrawn) {
         const QSize size(32, 32);
         painter.drawPixmap(

@@ -13,6 +13,7 @@ public:
     static constexpr int kWidth = 224;
 
     explicit ProjectCard(const QString& path, QWidget* parent = nullptr);
+    static QSize pictureSize();
     QString path() const { return m_path; }
     void setWords(const QString& title, const QString& detail);
     /// A null image means that there is no picture.

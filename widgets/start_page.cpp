@@ -34,7 +34,6 @@ constexpr int kGap = 16;
 constexpr int kMostColumns = 5; ///< more cards in a row would be hard to take in
 constexpr int kMostRecent = kMostColumns;
 constexpr qint64 kMostBytes = 1 << 20; ///< limit on projects for which a picture is drawn
-constexpr double kPictureScale = 0.5;
 
 /// What a card shows of a file.
 struct CardContent {
@@ -193,8 +192,7 @@ void StartPage::drawNext() {
                             card->setWords(exampleTitle(card->path(), toQt(info.title)),
                                            toQt(info.description));
                         picture = Thumbnail(project->graph, project->analysis, project->devices, 0)
-                                      .picture()
-                                      .image(kPictureScale);
+                                      .small(ProjectCard::pictureSize(), card->devicePixelRatioF());
                     }
                     card->setPicture(picture);
                     if (!content.error.isEmpty()) card->setToolTip(content.error);

@@ -112,7 +112,9 @@ private Q_SLOTS:
         const QByteArray png = folder.read("out.png");
         QVERIFY(png.startsWith("\x89PNG"));
         const auto side = [&](int at) { return qFromBigEndian<quint32>(png.constData() + at); };
-        QVERIFY2(std::max(side(16), side(20)) == 256, qPrintable(QString::number(side(16))));
+        // The graph fills the whole picture; at this size, words and headers of lanes would be illegible.
+        QCOMPARE(side(16), quint32(256));
+        QCOMPARE(side(20), quint32(256));
     }
 };
 

@@ -2,6 +2,7 @@
 #include "widgets/canvas/canvas_tooltip.h"
 #include "widgets/canvas/detail.h"
 #include "widgets/canvas/minimap.h"
+#include "widgets/canvas/thumbnail.h"
 #include "widgets/canvas_fixture.h"
 
 #include <QImage>
@@ -205,6 +206,35 @@ private Q_SLOTS:
             QVERIFY2(shown.contains(QLatin1String(texts[i]).right(3)), qPrintable(shown));
         }
         QVERIFY(images[0] != images[1]);
+    }
+
+    /// The start page's pictures had notes and figures in letters of two pixels.
+    void aSmallPictureIsFilledByItsCardsAndHasNoNote() {
+        const QSize size(222, 120);
+        const auto pictureOf = [&](const Graph& graph) {
+            const DeviceMap devices = makeDeviceMap(graph, {}, *profiles());
+            return Thumbnail(graph, analyze(graph, devices, Policy::strict, nullptr), devices, 0)
+                .small(size, 2);
+        };
+        SmallGraph small;
+        const QImage picture = pictureOf(small.graph);
+        QCOMPARE(picture.size(), 2 * size);
+        QCOMPARE(picture.devicePixelRatio(), 2.0);
+        // Each lane has one colour, except at its cards and wires.
+        const auto isDrawn = [&](int x) {
+            for (int y = 0; y < picture.height(); ++y)
+                if (picture.pixel(x, y) != picture.pixel(0, y)) return true;
+            return false;
+        };
+        int first = 0;
+        int last = picture.width() - 1;
+        while (first < last && !isDrawn(first)) ++first;
+        while (last > first && !isDrawn(last)) --last;
+        QVERIFY2(last - first > 0.85 * picture.width(), qPrintable(QString::number(last - first)));
+        DeltaBuilder builder(small.graph, "remove the note");
+        builder.removeNote(small.note);
+        small.graph.apply(builder.take());
+        QCOMPARE(pictureOf(small.graph), picture);
     }
 
     void theMinimapCoversNoNote() {

@@ -18,7 +18,7 @@ void paintFar(const Pass& pass) {
         return;
     }
     paintFrames(pass);
-    paintNotes(pass);
+    if (pass.state.hasNotes) paintNotes(pass);
     paintFarWires(pass);
     paintFrameTitles(pass);
     pass.painter.setRenderHint(QPainter::Antialiasing, false);
@@ -31,7 +31,7 @@ void paintNear(const Pass& pass) {
     paintLanes(pass);
     pass.painter.setRenderHint(QPainter::Antialiasing);
     paintFrames(pass);
-    paintNotes(pass);
+    if (pass.state.hasNotes) paintNotes(pass);
     paintWires(pass);
     paintFrameTitles(pass);
     paintGhosts(pass);

@@ -65,6 +65,7 @@ struct PaintState {
     std::map<Device, MemoryStats> memory; ///< live, for the lane headers
     double headerWidth = 0;               ///< in pixels; 0: no headers
     bool bare = false;                    ///< without grid dots and borders, for the minimap
+    bool hasNotes = true;                 ///< false for small pictures
 };
 
 /// Paints the part `viewport` (canvas units) of the scene at `zoom` (pixels per unit), with its top left at

@@ -2,6 +2,9 @@
 
 #include "widgets/canvas/canvas_picture.h"
 
+#include <QImage>
+#include <QSize>
+
 namespace twb {
 
 /// A small picture of a project, for file managers and the start page. It shows the graph without the errors
@@ -14,6 +17,10 @@ public:
     Thumbnail& operator=(const Thumbnail&) = delete;
 
     const CanvasPicture& picture() const noexcept { return m_picture; }
+
+    /// A picture of `size` for a place at which text would be too small to read. The boxes of the cards, the
+    /// wires and the lanes fill it. `ratio`: pixels of the screen per unit of `size`.
+    QImage small(QSize size, double ratio) const;
 
 private:
     Analysis m_analysis;
