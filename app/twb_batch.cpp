@@ -159,7 +159,9 @@ public:
                           if (isTelling) tellOfModules(parseProject(text, file.string()), file.string());
                       });
         if (members.empty())
-            throw Error(ErrorCode::io, "no .twb file found; name a project, or a folder that contains one");
+            throw Error(ErrorCode::io,
+                        fmt::format("no .twb file found in {}; name a project, or a folder that contains one",
+                                    fmt::join(m_options.graphs, ", ")));
         if (m_options.trace) makeFolderOfTraces();
         m_rows.resize(members.size());
         if (m_claims) return runWithOthers(members);

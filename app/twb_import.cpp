@@ -67,6 +67,11 @@ ExitCode import(const ImportCommand& options) {
             throw Error(ErrorCode::invalidArgument,
                         fmt::format("--dim gives \"{}\" two sizes; give it one", at->first));
     }
+    if (std::filesystem::path(options.model).extension() == ".twb")
+        throw Error(ErrorCode::invalidArgument,
+                    fmt::format("{} is a project already; twb import reads ONNX models (.onnx), programs of "
+                                "torch.export (.pt2) and captures (.twbcap)",
+                                options.model));
     ImportedModel model = importModel(options.model, imports);
     checkDimensions(dimensions, model, options.model);
     Simplified simpler;

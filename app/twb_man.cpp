@@ -72,17 +72,18 @@ void addManCommand(CLI::App& app, ExitCode& exit) {
 }
 
 void addCompletionCommand(CLI::App& app, ExitCode& exit) {
-    const auto shell = std::make_shared<Shell>();
+    static const std::map<std::string, Shell> shells{
+        {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+    const auto shell = std::make_shared<std::string>();
     CLI::App* command = app.add_subcommand(
         "completion",
         "Print a shell's completion of twb and tensor-workbench: `source <(twb completion bash)`");
     command->add_option("SHELL", *shell, "The shell")
         ->required()
-        ->transform(CLI::Transformer(
-            std::map<std::string, Shell>{{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}}))
+        ->check(CLI::IsMember(shells))
         ->type_name("{bash,zsh,fish}");
     command->callback([shell, &exit] {
-        printResult(completionScript(*shell));
+        printResult(completionScript(shells.at(*shell)));
         exit = ExitCode::fine;
     });
 }

@@ -66,7 +66,9 @@ ExitCode write(const NewOpOptions& options) {
     const fs::path folder = options.folder.empty() ? fs::path(file) : fs::path(options.folder);
     std::error_code failed;
     if (fs::exists(folder, failed) && !fs::is_empty(folder, failed))
-        throw Error(ErrorCode::io, fmt::format("new-op: the folder {} is not empty", folder.string()));
+        throw Error(ErrorCode::io,
+                    fmt::format("new-op: the folder {} is not empty; name another one with --output",
+                                folder.string()));
     std::vector<fs::path> made; // folders, the innermost first
     for (fs::path at = fs::absolute(folder).lexically_normal(); !fs::exists(at, failed);
          at = at.parent_path())

@@ -188,8 +188,9 @@ void describe(const std::string& wanted, const std::vector<ModuleOp>& modules, b
         std::vector<std::string> names;
         for (const Op& known : opTable()) names.push_back(known.name);
         for (const ModuleOp& known : modules) names.push_back(known.name);
-        throw Error(ErrorCode::invalidArgument,
-                    fmt::format("there is no op \"{}\"{}", wanted, didYouMean(wanted, names)));
+        const std::string near = didYouMean(wanted, names);
+        throw Error(ErrorCode::invalidArgument, fmt::format("there is no op \"{}\"{}", wanted,
+                                                            near.empty() ? "; twb ops lists all ops" : near));
     }
     if (!json) return op ? printDetails(*op) : printDetails(*module);
     Json out{{"schema", kReportSchema}, {"ops", Json::array()}, {"modules", Json::array()}};

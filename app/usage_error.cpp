@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 #include <vector>
 
 namespace twb {
@@ -33,6 +34,20 @@ std::string withoutCommand(const CLI::App& app, const std::vector<std::string>& 
     return fmt::format("unknown command \"{}\"{}", word, near.empty() ? commands : near);
 }
 
+/// A sentence of CLI11 in plain words: "--to: x not in {a,b}", "--output: 1 required FILE missing".
+std::string plainSentence(const std::string& what) {
+    static const std::regex choice(R"((.*): (.*) not in \{(.*)\})");
+    static const std::regex value(R"((.*): 1 required (.*) missing)");
+    std::smatch part;
+    if (std::regex_match(what, part, choice)) {
+        const std::string choices = std::regex_replace(part[3].str(), std::regex(","), ", ");
+        return fmt::format("{}: \"{}\" is not one of {}", part[1].str(), part[2].str(), choices);
+    }
+    if (std::regex_match(what, part, value))
+        return fmt::format("{} needs a value: {}", part[1].str(), part[2].str());
+    return what;
+}
+
 } // namespace
 
 std::string usageSentence(const CLI::App& app, const CLI::ParseError& error) {
@@ -46,7 +61,7 @@ std::string usageSentence(const CLI::App& app, const CLI::ParseError& error) {
     // Reported before missing arguments: after a misspelt option, its value is taken for a file.
     const auto option = std::find_if(unknown.begin(), unknown.end(),
                                      [](const std::string& word) { return word.starts_with('-'); });
-    std::string what = error.what();
+    std::string what = plainSentence(error.what());
     std::string wayOut;
     if (option != unknown.end()) {
         const std::string name = option->substr(0, option->find('='));

@@ -1,6 +1,7 @@
 #include "formats/project_head.h"
 
 #include "core/error.h"
+#include "core/json_fault.h"
 #include "formats/project.h"
 #include "formats/project_parts.h"
 
@@ -15,20 +16,6 @@ namespace twb {
 namespace {
 
 using nlohmann::json;
-
-/// nlohmann's message without its prefix, and shortened.
-std::string syntaxMessage(std::string_view what) {
-    constexpr std::size_t kLongest = 200;
-    if (const auto end = what.find("] "); what.starts_with('[') && end != std::string_view::npos)
-        what.remove_prefix(end + 2);
-    if (const auto place = what.find(": ");
-        what.starts_with("parse error") && place != std::string_view::npos)
-        what.remove_prefix(place + 2);
-    std::string text(what.substr(0, kLongest));
-    for (char& c : text)
-        if (c < 0x20 || c == 0x7f) c = '?'; // also for partial characters at the cut
-    return what.size() > kLongest ? text + "…" : text;
-}
 
 /// The first pass: checks the format and the version. Stops as soon as both are known, usually after two
 /// lines. The other keys depend on them.
@@ -89,7 +76,7 @@ void refuseSyntax(std::string_view text, std::size_t position, const std::string
     const auto newline = before.rfind('\n');
     const auto column = before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
     throw Error(ErrorCode::badFile, fmt::format("{}: line {}, column {}: not valid JSON: {}", origin, line,
-                                                column, syntaxMessage(problem)));
+                                                column, jsonFault(problem)));
 }
 
 void checkProjectHead(std::string_view text, std::string_view format, const std::string& origin) {
@@ -108,8 +95,10 @@ void checkProjectHead(std::string_view text, std::string_view format, const std:
     if (failed != std::errc() || parsed != end || version < 1)
         refuse(fmt::format("its \"version\" must be an integer from 1, but is {}", written.substr(0, 50)));
     if (version > kProjectVersion)
-        refuse(fmt::format("it was written by a newer Tensor Workbench (version {}; this one reads up to {})",
-                           version, kProjectVersion));
+        refuse(fmt::format(
+            "it was written by a newer Tensor Workbench (version {}; this one reads up to {}); update this "
+            "program, or ask for a file of an older version",
+            version, kProjectVersion));
 }
 
 } // namespace twb

@@ -4,6 +4,7 @@
 #include "backends/cuda_plugin.h"
 #include "backends/simulated/simulated_backend.h"
 #include "core/error.h"
+#include "core/json_fault.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +13,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -167,7 +170,7 @@ DeviceProfile parseProfile(const std::string& text, const std::string& origin) {
     try {
         document = json::parse(text);
     } catch (const json::exception& e) {
-        throw Error(ErrorCode::badFile, fmt::format("{}: not JSON: {}", origin, e.what()));
+        throw Error(ErrorCode::badFile, fmt::format("{}: not JSON: {}", origin, jsonFault(e.what())));
     }
     ProfileReader reader(document, origin);
     if (const json& schema = reader.get("schema"); schema != kProfileSchema)
@@ -262,7 +265,8 @@ std::string profileJson(const DeviceProfile& profile) {
 DeviceProfile readProfile(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file) throw Error(ErrorCode::io, fmt::format("{} cannot be read", path.string()));
+    if (!file)
+        throw Error(ErrorCode::io, fmt::format("{} cannot be read: {}", path.string(), std::strerror(errno)));
     return parseProfile(text, path.string());
 }
 

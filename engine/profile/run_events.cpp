@@ -1,6 +1,7 @@
 #include "profile/run_events.h"
 
 #include "core/error.h"
+#include "core/json_fault.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -242,7 +243,7 @@ void RunEventWriter::end(const RunResult& result, const std::vector<ProbeValue>&
 
 void StreamedRun::read(std::string_view line) {
     const auto refuse = [](const char* why) { throw Error(ErrorCode::badFile, why); };
-    const auto explain = [](const char* why) {
+    const auto explain = [](const std::string& why) {
         throw Error(ErrorCode::badFile, fmt::format("the events of the run are not understood: {}", why));
     };
     try {
@@ -302,7 +303,7 @@ void StreamedRun::read(std::string_view line) {
         m_ranks = pacesFrom(json.at("ranks"));
         m_result = std::move(result);
     } catch (const nlohmann::json::exception& error) {
-        explain(error.what());
+        explain(jsonFault(error.what()));
     } catch (const Error& error) {
         explain(error.what());
     }

@@ -1,6 +1,7 @@
 #include "profile/run_trace.h"
 
 #include "core/error.h"
+#include "core/json_fault.h"
 #include "profile/plan_text.h"
 #include "profile/trace.h"
 #include "profile/trace_events.h"
@@ -71,7 +72,7 @@ private:
         try {
             plan = planFromJson(nlohmann::json::parse(event.argument("plan")), static_cast<int>(rank));
         } catch (const nlohmann::json::exception& error) {
-            refuse(event, error.what());
+            refuse(event, jsonFault(error.what()));
         } catch (const Error& error) {
             refuse(event, error.what());
         }
@@ -157,7 +158,7 @@ private:
         try {
             m_out.ranks = pacesFrom(nlohmann::json::parse(event.argument("ranks")));
         } catch (const nlohmann::json::exception& error) {
-            refuse(event, error.what());
+            refuse(event, jsonFault(error.what()));
         }
     }
 

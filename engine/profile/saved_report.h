@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/json_fault.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -24,7 +26,7 @@ template <class F> auto withReport(const std::string& origin, const F& f) -> dec
     try {
         return f();
     } catch (const nlohmann::json::exception& error) {
-        refuseReport(origin, error.what());
+        refuseReport(origin, jsonFault(error.what()));
     }
 }
 

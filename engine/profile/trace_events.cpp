@@ -1,6 +1,7 @@
 #include "profile/trace_events.h"
 
 #include "core/error.h"
+#include "core/json_fault.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -104,16 +105,10 @@ public:
     }
 
     bool parse_error(std::size_t position, const std::string&, const Json::exception& error) {
-        // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …"
-        std::string_view reason = error.what();
-        reason.remove_prefix(std::min(reason.find("] ") + 2, reason.size()));
-        if (const auto at = reason.find(": ");
-            reason.starts_with("parse error") && at != std::string_view::npos)
-            reason.remove_prefix(at + 2);
         const std::string place =
             m_facts.events > 0 ? fmt::format(", in or after event {}", m_facts.events - 1) : "";
         throw Error(ErrorCode::badFile, fmt::format("{}: not JSON, or cut off, at byte {}{}: {}", m_origin,
-                                                    position, place, reason));
+                                                    position, place, jsonFault(error.what())));
     }
 
     TraceFileFacts finish() {

@@ -106,6 +106,13 @@ private Q_SLOTS:
             "--device-map \"tpu:0=real\" is not a device mapping");
         row({"run", "a.twb", "--device-map", "cuda:0=simulated:t4", "--device-map", "cuda:0=simulated:l4"},
             "--device-map names cuda:0 twice; give it once");
+        row({"export", "a.twb", "--to", "tflite", "-o", "x"},
+            "export: --to: \"tflite\" is not one of onnx, pytorch, dot; see `twb export --help`\n");
+        row({"export", "a.twb", "--to", "dot", "-o"}, "export: --output needs a value: ");
+        row({"completion", "tcsh"},
+            "SHELL: \"tcsh\" is not one of bash, fish, zsh; see `twb completion --help`\n");
+        row({"ops", "Xyzzy"}, "there is no op \"Xyzzy\"; twb ops lists all ops\n");
+        row({"import", "a.twb", "-o", "b.twb"}, "a.twb is a project already; twb import reads ONNX models");
     }
     void wrongArgumentIsNamed() {
         QFETCH(QStringList, arguments);
@@ -117,6 +124,49 @@ private Q_SLOTS:
         QCOMPARE(ended.out, "");
         QVERIFY2(ended.err.startsWith("twb: ") && ended.err.contains(says), qPrintable(ended.err));
         QCOMPARE(ended.err.count('\n'), 1);
+    }
+
+    /// They were reported with the text of the JSON library: "[json.exception.parse_error.101] parse error
+    /// at…".
+    void aFileThatIsNotJsonIsExplained() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        twb.write("empty.json", "");
+        twb.write("text.json", "hello");
+        twb.write("cut.json", "{\"schema\": 1, \"steps\": [");
+        twb.write("other.json", "{\"a\": 1}");
+        const auto says = [&](const QStringList& arguments) {
+            const Ended ended = twb.run(arguments);
+            if (ended.exit != 4) qFatal("%s", qPrintable(arguments.join(' ') + ": " + ended.err));
+            return ended.err;
+        };
+        const QString report = QStringLiteral(" is not a report from twb run --report: ");
+        QCOMPARE(says({"report", "empty.json", "-o", "r.html"}),
+                 "twb: empty.json" + report + "the file is empty\n");
+        QCOMPARE(says({"report", "text.json", "-o", "r.html"}),
+                 "twb: text.json" + report + "unexpected text 'h'\n");
+        QCOMPARE(says({"compare", "cut.json", "cut.json"}),
+                 "twb: cut.json" + report + "the file ends too early\n");
+        QCOMPARE(says({"compare", "other.json", "other.json"}),
+                 "twb: other.json" + report + "\"schema\" is missing\n");
+        QVERIFY(
+            says({"check", "empty.json"}).contains("line 1, column 1: not valid JSON: the file is empty\n"));
+        QVERIFY(says({"profile", "cut.json"})
+                    .contains("not JSON, or cut off, at byte 25: the file ends too early\n"));
+        const auto device = [&](const char* file) {
+            return says({"run", "a.twb", "--device-map", QStringLiteral("cuda:0=simulated:%1").arg(file)});
+        };
+        QCOMPARE(device("text.json"), QStringLiteral("twb: text.json: not JSON: unexpected text 'h'\n"));
+        QCOMPARE(device("none.json"),
+                 QStringLiteral("twb: none.json cannot be read: No such file or directory\n"));
+    }
+
+    void aFolderWithoutProjectsIsNamed() {
+        const Program twb;
+        QVERIFY(QDir(twb.file("")).mkdir("folder"));
+        const Ended ended = twb.run({"batch", "folder"});
+        QCOMPARE(ended.exit, 4);
+        QVERIFY2(ended.err.startsWith("twb: no .twb file found in folder; "), qPrintable(ended.err));
     }
 
     void helpGoesToStdout() {

@@ -1,6 +1,7 @@
 #include "formats/pytorch/pt2.h"
 
 #include "core/error.h"
+#include "core/json_fault.h"
 #include "formats/pytorch/aten.h"
 #include "formats/pytorch/pt2_archive.h"
 #include "graph/folding.h"
@@ -343,7 +344,7 @@ void Import::addCall(const json& node, std::size_t index) {
         (void)m_writer.add(call);
         rewriteAliases(call, shortOp);
     } catch (const json::exception& e) {
-        refuse(fmt::format("call {} ({}) is damaged: {}", index, target, e.what()));
+        refuse(fmt::format("call {} ({}) is damaged: {}", index, target, jsonFault(e.what())));
     } catch (const Error& e) {
         const std::string sentence = e.what();
         if (sentence.starts_with(m_archive.origin())) throw;
@@ -417,7 +418,7 @@ ImportedModel importPt2(const std::filesystem::path& path, const ImportOptions& 
         return pt2::Import(path, options).run();
     } catch (const nlohmann::json::exception& e) {
         throw Error(ErrorCode::badFile,
-                    fmt::format("{}: its program is damaged: {}", path.string(), e.what()));
+                    fmt::format("{}: its program is damaged: {}", path.string(), jsonFault(e.what())));
     }
 }
 

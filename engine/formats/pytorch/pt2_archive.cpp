@@ -2,6 +2,7 @@
 
 #include "backends/cpu/strided.h"
 #include "core/error.h"
+#include "core/json_fault.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -95,7 +96,7 @@ TensorMeta readMeta(const json& value, const std::string& what) {
         if (value.contains("storage_offset")) meta.offset = readSize(value.at("storage_offset"), what);
         return meta;
     } catch (const json::exception& e) {
-        refuseAt(what, fmt::format("its description is damaged: {}", e.what()));
+        refuseAt(what, fmt::format("its description is damaged: {}", jsonFault(e.what())));
     } catch (const Error& e) {
         if (e.code() == ErrorCode::badFile) throw;
         refuseAt(what, e.what());
@@ -193,7 +194,7 @@ void Archive::readConfig(const std::string& entry, const std::string& folder) {
             m_tensors.emplace(name, std::move(raw));
         }
     } catch (const json::exception& e) {
-        refuse(fmt::format("its entry \"{}\" is damaged: {}", entry, e.what()));
+        refuse(fmt::format("its entry \"{}\" is damaged: {}", entry, jsonFault(e.what())));
     }
 }
 
