@@ -25,66 +25,77 @@ namespace twb::TWB_ISA {
 namespace {
 
 #ifdef __AVX512F__
-/// The logarithms to base 2 of the numbers m · 2 ^ k, m from 0.699 to 1.398, in f64. The range of m has 16
-/// parts, each with a number c near the reciprocals of its numbers, and r = m · c − 1 is below 0.03:
-/// log2 m = −log2 c + r · P(r), where the relative error of P is 2.5e-10. Around 1, c is 1 and no bit of
-/// the result is lost.
-__m512d logarithm(__m256i mantissa, __m256i part, __m256i k) {
-    alignas(64) static constexpr double reciprocals[16] = {
-        1.3989071038251366, 1.3403141361256545, 1.2864321608040201, 1.2367149758454106, 1.1906976744186046,
-        1.147982062780269,  1.1082251082251082, 1.0711297071129706, 1.0364372469635628, 1,
-        0.9481481481481482, 0.8951048951048951, 0.847682119205298,  0.8050314465408805, 0.7664670658682635,
-        0.7314285714285714};
-    alignas(64) static constexpr double logarithms[16] = {-0.4843001617159575,  -0.4225711719642514,
-                                                          -0.3633753794563512,  -0.3065130425006747,
-                                                          -0.2518071504105397,  -0.19910010007969525,
-                                                          -0.14825095858394247, -0.09913319201925132,
-                                                          -0.05163276841532236, 0,
-                                                          0.07681559705083084,  0.1598713367783894,
-                                                          0.2384047393250789,   0.3128829552843553,
-                                                          0.38370429247405213,  0.4512111118323288};
-    const __m512i index = _mm512_cvtepi32_epi64(part);
-    const auto entry = [index](const double* table) {
-        return _mm512_permutex2var_pd(_mm512_load_pd(table), index, _mm512_load_pd(table + 8));
-    };
-    const __m512d m = _mm512_cvtps_pd(_mm256_castsi256_ps(mantissa));
-    const __m512d r = _mm512_fmsub_pd(m, entry(reciprocals), _mm512_set1_pd(1));
-    const auto c = [](double x) { return _mm512_set1_pd(x); };
-    const __m512d square = r * r;
-    const __m512d first = _mm512_fmadd_pd(r, c(-0.721347461924864), c(1.44269504089339));
-    const __m512d second = _mm512_fmadd_pd(r, c(-0.360939066782685), c(0.480898256662861));
-    const __m512d sum = _mm512_fmadd_pd(_mm512_fmadd_pd(square, c(0.28881192377999), second), square, first);
-    return _mm512_fmadd_pd(sum, r, _mm512_cvtepi32_pd(k) + entry(logarithms));
-}
+/// A sum of two numbers, the second of which has the bits that the first has no room for.
+struct Pair {
+    Pack high;
+    Pack low;
+};
 
-/// The lower and the upper half as one.
-__m512 joined(__m256 low, __m256 high) {
-    return _mm512_castpd_ps(
-        _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
-}
-
-/// x ^ y = 2 ^ (y · log2 x), where the exponent is computed in f64. SLEEF's function, which takes four times
-/// as long, computes the elements whose base is not a positive normal number or whose exponent is not finite.
-Pack power(Pack x, Pack y) {
+/// The logarithms to base 2 of positive normal numbers m · 2 ^ k, m from 0.69 to 1.39. The range of m has 32
+/// parts, each with a number c near the reciprocals of its numbers, and r = m · c − 1 is below 0.0153: log2 m
+/// = −log2 c + r · log2 e + r² · P(r), where the relative error of P is 2.3e-9. −log2 c is a pair, too; its
+/// first number is a multiple of 2^-15, so that its sum with k is exact. Around 1, c is 1 and no bit of the
+/// result is lost.
+Pair logarithm(Pack x) {
+    alignas(64) static constexpr float reciprocals[32] = {
+        1.42750919F,  1.39636362F,  1.36654794F,  1.33797908F,  1.31058013F,
+        1.2842809F,   1.25901628F,  1.23472667F,  1.2113564F,   1.18885446F,
+        1.16717315F,  1.14626861F,  1.12609971F,  1.10662818F,  1.08781862F,
+        1.06963789F,  1.05205476F,  1.03504038F,  1.01856756F,  1,
+        0.97461921F,  0.945812762F, 0.918660223F, 0.893023193F, 0.868778229F,
+        0.845814943F, 0.824034274F, 0.80334723F,  0.783673406F, 0.764940202F,
+        0.747081697F, 0.730037987F};
+    alignas(64) static constexpr float high[32] = {
+        -0.51348877F,   -0.481689453F,  -0.450531006F,  -0.420043945F, -0.390197754F,
+        -0.360961914F,  -0.332305908F,  -0.304199219F,  -0.276611328F, -0.249572754F,
+        -0.223022461F,  -0.196929932F,  -0.171325684F,  -0.146179199F, -0.121429443F,
+        -0.0971374512F, -0.0732116699F, -0.0496826172F, -0.026550293F, 0,
+        0.0370788574F,  0.0803833008F,  0.122406006F,   0.163238525F,  0.202941895F,
+        0.241577148F,   0.27923584F,    0.315917969F,   0.35168457F,   0.386566162F,
+        0.420654297F,   0.453948975F};
+    alignas(64) static constexpr float low[32] = {
+        -1.12624875e-05F, 1.47818655e-05F,  -5.06849528e-06F, -1.16117135e-05F, -7.81491053e-06F,
+        1.13277451e-06F,  8.9751893e-06F,   7.51234438e-06F,  -1.20645273e-05F, 6.48187438e-07F,
+        3.86383454e-06F,  -1.52201374e-05F, -8.88676004e-06F, 8.63258811e-06F,  -8.58555904e-06F,
+        1.49685984e-05F,  1.86641159e-06F,  -4.43346198e-06F, 8.61479657e-06F,  0,
+        1.05791032e-05F,  -9.81400171e-06F, -9.27462406e-06F, -8.07485594e-06F, -1.74986963e-06F,
+        8.89725106e-06F,  -1.2088869e-05F,  -1.35710206e-05F, -9.01468866e-06F, 1.49605403e-05F,
+        7.78070898e-06F,  7.58427768e-06F};
     const __m512i bits = _mm512_castps_si512(x);
-    const __m512i above = _mm512_sub_epi32(bits, _mm512_set1_epi32(0x3f330000)); // the least m
-    const __m512i mantissa =
-        _mm512_sub_epi32(bits, _mm512_and_si512(above, _mm512_set1_epi32(static_cast<int>(0xff800000U))));
-    const __m512i part = _mm512_and_si512(_mm512_srli_epi32(above, 19), _mm512_set1_epi32(15));
-    const __m512i k = _mm512_srai_epi32(above, 23);
-    __m256 whole[2];
-    __m256 rest[2];
-    const auto half = [](__m512i all, int i) {
-        return i == 0 ? _mm512_castsi512_si256(all) : _mm512_extracti64x4_epi64(all, 1);
+    const __m512i above = _mm512_sub_epi32(bits, _mm512_set1_epi32(0x3f315556)); // the least m
+    const Pack m = _mm512_castsi512_ps(
+        _mm512_sub_epi32(bits, _mm512_and_si512(above, _mm512_set1_epi32(static_cast<int>(0xff800000U)))));
+    const __m512i part = _mm512_srli_epi32(above, 18); // its last five bits count
+    const Pack k = _mm512_cvtepi32_ps(_mm512_srai_epi32(above, 23));
+    const auto entry = [part](const float* table) {
+        return _mm512_permutex2var_ps(_mm512_load_ps(table), part, _mm512_load_ps(table + 16));
     };
-    for (int i = 0; i < 2; ++i) {
-        const __m512d exponent = _mm512_cvtps_pd(_mm256_castsi256_ps(half(_mm512_castps_si512(y), i)));
-        const __m512d z = exponent * logarithm(half(mantissa, i), half(part, i), half(k, i));
-        const __m512d n = _mm512_roundscale_pd(z, _MM_FROUND_TO_NEAREST_INT);
-        whole[i] = _mm512_cvtpd_ps(n);
-        rest[i] = _mm512_cvtpd_ps((z - n) * _mm512_set1_pd(0.69314718055994531));
-    }
-    const Pack fast = scaled(all(1) + expm1Of(joined(rest[0], rest[1])), joined(whole[0], whole[1]));
+    const Pack c = entry(reciprocals);
+    const Pack product = m * c;
+    const Pack r = product - all(1);
+    const Pack rest = _mm512_fmsub_ps(m, c, product); // of r; the logarithm grows by it over 1 + r
+    const Pack whole = k + entry(high);
+    const Pack factor = all(1.44269502F);
+    const Pack first = r * factor;
+    const Pack square = r * r;
+    const Pack sum = whole + first; // `whole` is 0 or larger than `first`
+    Pack last = _mm512_fmadd_ps(_mm512_fnmadd_ps(rest, r, rest), factor, _mm512_fmsub_ps(r, factor, first));
+    last = _mm512_fmadd_ps(r, all(1.92596303e-8F), last) + entry(low);
+    const Pack p = polynomial(r, {-0.721347511F, 0.48089835F, -0.360729635F, 0.288580239F});
+    return {sum, _mm512_fmadd_ps(square, p, (first - (sum - whole)) + last)};
+}
+
+/// x ^ y = 2 ^ (y · log2 x), where the exponent is a pair. SLEEF's function, which takes four times as long,
+/// computes the elements whose base is not a positive normal number or whose exponent is not finite.
+Pack power(Pack x, Pack y) {
+    const Pair log = logarithm(x);
+    const Pack z = y * log.high;
+    const Pack rest = _mm512_fmadd_ps(y, log.low, _mm512_fmsub_ps(y, log.high, z));
+    // Beyond the bounds of z, the result is 0 or infinite, and the rest may be NaN.
+    const Pack n = _mm512_roundscale_ps(smaller(all(300), larger(all(-300), z)), _MM_FROUND_TO_NEAREST_INT);
+    const Pack ln2 = all(0.693147182F);
+    const Pack r = _mm512_fmadd_ps(z - n, ln2, rest * ln2);
+    const Pack fast = scaled(all(1) + expm1Of(_mm512_min_ps(_mm512_max_ps(r, all(-1)), all(1))), n);
     const auto largest = all(3.40282347e38F);
     const Condition isFast = _mm512_kand(_mm512_kand(_mm512_cmp_ps_mask(x, all(1.17549435e-38F), _CMP_GE_OQ),
                                                      _mm512_cmp_ps_mask(x, largest, _CMP_LE_OQ)),
