@@ -1,8 +1,10 @@
 #include "support/test_main.h"
+#include "widgets/icon.h"
 #include "widgets/palette/fuzzy_match.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/palette/op_search.h"
 #include "widgets/palette/op_usage.h"
+#include "widgets/text.h"
 #include "widgets/window_hand.h"
 
 #include <QLabel>
@@ -98,6 +100,14 @@ private Q_SLOTS:
         QVERIFY(*fuzzyScore(u"ge", u"Gemm") > *fuzzyScore(u"ge", u"Range"));
         QVERIFY(*fuzzyScore(u"ls", u"LogSoftmax") > *fuzzyScore(u"ls", u"Also"));
         QCOMPARE(fuzzyScore(u"", u"Gemm"), std::optional<int>(0));
+    }
+
+    /// Most sections of the palette had none, so that their names stood in a column of gaps.
+    void everySectionHasAnIcon() {
+        for (const Op& op : opTable()) {
+            const QString section = toQt(op.category);
+            QVERIFY2(!categoryIcon(section, Qt::black).isNull(), op.category.c_str());
+        }
     }
 
     void everyRowSaysWhatItIsAndTakes() {
