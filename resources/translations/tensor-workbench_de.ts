@@ -551,8 +551,12 @@
         <translation>%1 Ops</translation>
     </message>
     <message>
-        <source>%1 parameters · %2</source>
-        <translation>%1 Parameter · %2</translation>
+        <source>1 parameter</source>
+        <translation>1 Parameter</translation>
+    </message>
+    <message>
+        <source>%1 parameters</source>
+        <translation>%1 Parameter</translation>
     </message>
     <message>
         <source>modelled, once</source>

@@ -1,5 +1,8 @@
 #include "graph/folding.h"
 #include "support/test_main.h"
+#include "widgets/canvas/caption.h"
+#include "widgets/canvas/detail.h"
+#include "widgets/canvas/minimap.h"
 #include "widgets/canvas_fixture.h"
 
 using namespace twb;
@@ -141,6 +144,35 @@ private Q_SLOTS:
         QCOMPARE(shown.shape(g.weight).kind, NodeShape::Kind::card); // it has no consumer any more
         shown.document.undoStack().undo();
         QCOMPARE(shown.shape(g.weight).kind, NodeShape::Kind::row);
+    }
+
+    /// It was an empty box, which looked like a field.
+    void aRowTooSmallToReadIsABar() {
+        const FoldedGraph g;
+        ShownCanvas shown(g.graph);
+        shown.canvas.minimap().setWanted(false);
+        shown.canvas.navigator().zoomAt(shown.canvas.rect().center(), 0.4);
+        QVERIFY(detailFor(shown.canvas.view().zoom(), 0) == Detail::titles);
+        const QImage image = shown.canvas.grab().toImage();
+        const QRectF row = shown.shape(g.weight).rect;
+        const QColor card = Theme::current().raised;
+        const auto colorAt = [&](double x) {
+            return image.pixelColor(shown.canvas.view().toPixel({x, row.center().y()}).toPoint());
+        };
+        QVERIFY(colorAt(row.left() + kRowPadding + 10) != card);
+        QCOMPARE(colorAt(row.right() - 10), card);
+    }
+
+    void aModuleCountsItsParameters() {
+        const FoldedGraph g;
+        const ShownCanvas shown(g.graph);
+        const auto sizeOf = [&](std::vector<NodeId> nodes) {
+            ModuleShape module;
+            module.nodes = std::move(nodes);
+            return moduleWords(module, g.graph, shown.document.analysis()).size;
+        };
+        QCOMPARE(sizeOf({g.bias, g.fc}), QStringLiteral("1 parameter · 4 B"));
+        QCOMPARE(sizeOf({g.bias, g.bias, g.fc}), QStringLiteral("2 parameters · 8 B"));
     }
 
     void everyZoomPaints() {

@@ -131,9 +131,12 @@ ModuleWords moduleWords(const ModuleShape& module, const Graph& graph, const Ana
     for (const Device device : devices) names << toQt(device.toString());
     if (names.size() > 1) caption << names.join(QStringLiteral(", "));
     words.caption = caption.join(QStringLiteral(" · "));
-    if (parameters > 0)
-        words.size = CaptionWords::tr("%1 parameters · %2")
-                         .arg(localized(formatCount(parameters)), localized(formatBytes(bytes)));
+    if (parameters > 0) {
+        const QString count = parameters == 1
+                                  ? CaptionWords::tr("1 parameter")
+                                  : CaptionWords::tr("%1 parameters").arg(localized(formatCount(parameters)));
+        words.size = count + QStringLiteral(" · ") + localized(formatBytes(bytes));
+    }
     if (module.outputs.empty()) return words;
     const auto& type = analysis.typeOf(module.outputs.front().front());
     words.chip = type ? toQt(type->toString()) : QStringLiteral("?");

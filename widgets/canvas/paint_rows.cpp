@@ -1,9 +1,12 @@
 #include "widgets/canvas/paint_parts.h"
 
+#include <algorithm>
+
 namespace twb {
 
 void paintRow(const Pass& pass, std::uint32_t slot) {
     constexpr double kRadius = 5;
+    constexpr double kBar = 5;
     const NodeShape& shape = pass.scene.nodes()[slot];
     const NodeCard* card = pass.scene.texts().find(slot);
     const Theme& theme = pass.theme();
@@ -26,11 +29,23 @@ void paintRow(const Pass& pass, std::uint32_t slot) {
         outline = QPen(theme.device(shape.device), 1.2);
     else if (isHovered)
         outline = QPen(withAlpha(theme.secondaryText, 0.75), 1);
+    const bool isReadable = card && pass.detail == Detail::full;
+    if (card && !isReadable) {
+        // A bar in the place of the name; an empty row would look like a field.
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(withAlpha(isWrong ? theme.error : theme.secondaryText, 0.4));
+        const double width = std::min(card->title.size().width(), r.width() - 2 * kRowPadding);
+        painter.drawRoundedRect(QRectF(r.left() + kRowPadding, r.center().y() - kBar / 2, width, kBar),
+                                kBar / 2, kBar / 2);
+        if (outline.style() == Qt::NoPen) return;
+    }
     painter.setPen(outline);
-    painter.setBrush(isWrong ? withAlpha(theme.error, 0.14) : (theme.isDark ? theme.canvas : theme.window));
+    painter.setBrush(!isReadable ? Qt::NoBrush
+                     : isWrong   ? withAlpha(theme.error, 0.14)
+                                 : (theme.isDark ? theme.canvas : theme.window));
     const double inset = outline.style() == Qt::NoPen ? 0 : outline.widthF() / 2;
     painter.drawRoundedRect(r.adjusted(inset, inset, -inset, -inset), kRadius, kRadius);
-    if (!card || pass.detail < Detail::full) return;
+    if (!isReadable) return;
 
     if (shape.isDisabled) {
         painter.setPen(QPen(theme.secondaryText, 1));

@@ -142,7 +142,6 @@ void TransfersPanel::setWhole(bool whole) {
     m_whole = whole;
     m_wholeSwitch->setChecked(whole);
     m_left->setVisible(!whole);
-    m_ledger->setMaximumWidth(whole ? QWIDGETSIZE_MAX : kLedgerWidth);
     m_filter->setVisible(whole);
     if (!whole) m_filter->clear();
     m_foot->setVisible(!whole);
@@ -282,6 +281,8 @@ void TransfersPanel::fitColumns() {
     m_table->setColumns(m_whole                      ? LedgerView::Columns::all
                         : width() < 2 * kLedgerWidth ? LedgerView::Columns::few
                                                      : LedgerView::Columns::some);
+    // In a wide window, the table has room for long names of edges.
+    m_ledger->setMaximumWidth(m_whole ? QWIDGETSIZE_MAX : std::max(kLedgerWidth, width() / 3));
 }
 
 void TransfersPanel::resizeEvent(QResizeEvent* event) {
