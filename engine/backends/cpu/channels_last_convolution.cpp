@@ -113,7 +113,9 @@ void multiplyRows(const ChannelsLastKernels& kernels, const ProductSizes& sizes,
             }
             ChannelsEnding here = ending;
             if (here.added) here.added += first * sizes.columns;
-            kernels.multiply(sizes, from, w, 0, count, panels * group / groups, panels * (group + 1) / groups,
+            ProductSizes part = sizes; // the thread usually goes on with the next panel
+            if (group + 1 < groups) part.next = sizes.inner * kChannelPanel;
+            kernels.multiply(part, from, w, 0, count, panels * group / groups, panels * (group + 1) / groups,
                              here, y + first * sizes.columns);
         }
     });

@@ -25,18 +25,35 @@ bool isLimited(const ChannelsEnding& ending) {
     return ending.least > -__builtin_inff() || ending.most < __builtin_inff();
 }
 
-/// Applies the ending's function to elements in the cache.
-void apply(const ChannelsEnding& ending, float* y, std::int64_t count) {
+/// y = f(y) for rows of `count` elements, `step` elements apart. Two packs at a time, whose operations
+/// overlap.
+template <class F>
+void eachOf(float* y, std::int64_t rows, std::int64_t step, std::int64_t count, const F& f) {
+    for (; rows > 0; --rows, y += step) {
+        std::int64_t i = 0;
+        for (; i + 2 * kWidth <= count; i += 2 * kWidth) {
+            const Pack first = f(load(y + i));
+            const Pack second = f(load(y + i + kWidth));
+            store(y + i, first);
+            store(y + i + kWidth, second);
+        }
+        for (; i + kWidth <= count; i += kWidth) store(y + i, f(load(y + i)));
+        if (i < count) storeSome(y + i, f(loadSome(y + i, count - i)), count - i);
+    }
+}
+
+/// Applies the ending's function to rows in the cache.
+void apply(const ChannelsEnding& ending, float* y, std::int64_t rows, std::int64_t step, std::int64_t count) {
     const Pack a = all(ending.alpha);
     switch (ending.function) {
     case ChannelsEnding::Function::none:
         return;
     case ChannelsEnding::Function::swish:
-        return each(y, y, count, [a](Pack x) { return swish(x, a); });
+        return eachOf(y, rows, step, count, [a](Pack x) { return swish(x, a); });
     case ChannelsEnding::Function::hardSwish:
-        return each(y, y, count, hardSwish);
+        return eachOf(y, rows, step, count, hardSwish);
     case ChannelsEnding::Function::leakyRelu:
-        return each(y, y, count, [a](Pack x) { return choose(isLess(x, all(0)), a * x, x); });
+        return eachOf(y, rows, step, count, [a](Pack x) { return choose(isLess(x, all(0)), a * x, x); });
     }
 }
 
@@ -45,7 +62,8 @@ struct Columns {
     std::int64_t at = 0;
     std::int64_t lastCount = kWidth;
     std::int64_t width = kChannelPanel; ///< of the panel
-    std::int64_t next = 0;              ///< elements of w to the next panel
+    const float* ahead = nullptr;       ///< memory that is fetched, a line for each row of w
+    std::int64_t aheadStep = 0;         ///< elements from one row of w to the next
 };
 
 /// `rows` rows and `packs` packs of columns.
@@ -62,14 +80,14 @@ void multiplyRows(const ProductSizes& s, const float* x, const float* w, const C
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) sums[r][p] = bias;
     }
+    const float* ahead = columns.ahead;
     for (std::int64_t k = 0; k < s.inner; ++k, w += columns.width) {
         const float* const elements = x + (hasOffsets ? s.offsets[k] : k);
         Pack factors[packs];
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
-        constexpr std::int64_t kLine = 16;
-#pragma GCC unroll 16
-        for (std::int64_t i = 0; i < packs * kWidth; i += kLine) fetchNear(w + i + columns.next);
+        fetchNear(ahead);
+        ahead += columns.aheadStep;
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const Pack element = all(elements[r * s.step]);
@@ -101,9 +119,7 @@ void multiplyRows(const ProductSizes& s, const float* x, const float* w, const C
             return smaller(most, larger(least, sum));
         });
     }
-    if (ending.function == ChannelsEnding::Function::none) return;
-    for (int r = 0; r < rows; ++r)
-        apply(ending, y + r * s.columns + columns.at, (packs - 1) * kWidth + columns.lastCount);
+    apply(ending, y + columns.at, rows, s.columns, (packs - 1) * kWidth + columns.lastCount);
 }
 
 template <int rows, int packs, bool hasOffsets>
@@ -119,12 +135,20 @@ void multiply(const ProductSizes& s, const float* x, const float* w, std::int64_
     for (std::int64_t panel = first; panel < last; ++panel) {
         const std::int64_t width = panelWidth(s.columns, panel);
         const std::int64_t panelEnd = smallerOf((panel + 1) * kChannelPanel, s.columns);
+        const float* const panelBegin = w + panel * s.inner * kChannelPanel;
+        const std::int64_t next = panel + 1 < last ? s.inner * kChannelPanel : s.next;
+        const std::int64_t tiles = parts * (width > 2 * kWidth ? width / (2 * kWidth) : 1);
+        std::int64_t tile = 0;
         for (std::int64_t at = panel * kChannelPanel; at < panelEnd; at += 2 * kWidth) {
             const std::int64_t count = smallerOf(panelEnd - at, 2 * kWidth);
-            const Columns columns{at, count > kWidth ? count - kWidth : count, width,
-                                  panel + 1 < last ? s.inner * kChannelPanel : s.next};
-            const float* const factors = w + panel * s.inner * kChannelPanel + (at - panel * kChannelPanel);
-            for (std::int64_t part = 0; part < parts; ++part) {
+            Columns columns{at, count > kWidth ? count - kWidth : count, width};
+            const float* const factors = panelBegin + (at - panel * kChannelPanel);
+            for (std::int64_t part = 0; part < parts; ++part, ++tile) {
+                // Each tile fetches its share of the next panel.
+                const std::int64_t share = (width + tiles - 1) / tiles;
+                const bool fetches = next > 0 && tile * share < width;
+                columns.ahead = fetches ? panelBegin + next + tile * share * s.inner : factors;
+                columns.aheadStep = fetches ? share : width;
                 const std::int64_t from = begin + (end - begin) * part / parts;
                 const int rows = static_cast<int>(begin + (end - begin) * (part + 1) / parts - from);
                 ChannelsEnding here = ending;
@@ -281,8 +305,7 @@ void slideOver(int count, const Windows& at, std::int64_t first, std::int64_t la
     std::int64_t c = first;
     for (; c + 2 * kWidth <= last; c += 2 * kWidth) Slider::template slide<places, 2>(at, c);
     for (; c < last; c += kWidth) Slider::template slide<places, 1>(at, c);
-    if (at.ending.function == ChannelsEnding::Function::none) return;
-    for (int i = 0; i < places; ++i) apply(at.ending, at.y + i * at.sizes.outStep + first, last - first);
+    apply(at.ending, at.y + first, places, at.sizes.outStep, last - first);
 }
 
 using SlideOver = void (*)(int count, const Windows& at, std::int64_t first, std::int64_t last);

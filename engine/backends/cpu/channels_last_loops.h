@@ -50,7 +50,7 @@ struct DepthwiseSizes {
 /// The kernels of one instruction set for channels-last tensors.
 struct ChannelsLastKernels {
     /// Computes rows [begin, end) of y, of the panels [first, last). w: panels of inner × panelWidth(). Each
-    /// panel is fetched into the cache while the one before is in work.
+    /// panel is fetched into the cache while the one before is in work, a share by each block of rows.
     void (*multiply)(const ProductSizes& sizes, const float* x, const float* w, std::int64_t begin,
                      std::int64_t end, std::int64_t first, std::int64_t last, const ChannelsEnding& ending,
                      float* y) noexcept = nullptr;
