@@ -5,6 +5,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/host_threads.h"
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/team_progress.h"
 #include "backends/cpu/vector_math.h"
 #include "core/tensor.h"
 #include "ops/recurrent_cells.h"
@@ -87,15 +88,16 @@ public:
             states[1].resize(states[0].size());
             const std::int64_t passes = count();
             const auto parts = std::ssize(m_products.parts);
-            [[maybe_unused]] const int threads = static_cast<int>(parts);
-#pragma omp parallel num_threads(threads)
-            for (std::int64_t s = 0; s < passes; ++s) {
-                const auto at = static_cast<std::size_t>(s % 2);
-#pragma omp for schedule(static)
-                for (std::int64_t i = 0; i < parts; ++i)
-                    runPart(m_products.parts[static_cast<std::size_t>(i)], s, states[at].data(),
-                            states[1 - at].data(), rows.c, y);
-            }
+            TeamProgress progress(parts);
+            runTeam(parts, [&](std::int64_t member, std::int64_t members) {
+                for (std::int64_t s = 0; s < passes; ++s) {
+                    const auto at = static_cast<std::size_t>(s % 2);
+                    for (std::int64_t i = member; i < parts; i += members)
+                        runPart(m_products.parts[static_cast<std::size_t>(i)], s, states[at].data(),
+                                states[1 - at].data(), rows.c, y);
+                    progress.finish(member, members);
+                }
+            });
             std::copy_n(states[static_cast<std::size_t>(passes % 2)].data(), units, rows.h);
             return true;
         }
@@ -283,12 +285,23 @@ private:
         for (std::int64_t k = 0; k < n; ++k) row.h[k] = (T{1} - z[k]) * candidate[k] + z[k] * row.h[k];
     }
 
+    /// Whether an LSTM has the usual form, for which there is one vectorised loop.
+    bool isStandard() const {
+        using enum RecurrentActivation::Kind;
+        const auto& activations = m_pass.activations;
+        return !m_pass.peepholes && !m_pass.coupled && m_pass.clip == 0 && activations[0].kind() == sigmoid &&
+               activations[1].kind() == tanh && activations[2].kind() == tanh;
+    }
+
     void lstm(const Row& row) const {
         const std::int64_t n = row.units;
         T* const in = row.gates;
         T* const out = row.gates + n;
         T* const forget = row.gates + 2 * n;
         T* const cell = row.gates + 3 * n;
+        if constexpr (std::is_same_v<T, float>)
+            if (isStandard() && !row.keepsSums && !row.inner)
+                return vectorLstmUnits(row.inputs, m_pass.hidden, row.gates, n, n, row.c, row.h);
         for (int gate = 0; gate < kGates; ++gate)
             addTo(row.gates + gate * n, row.inputs + gate * m_pass.hidden, n);
         const auto peep = [&](int which, T* gate) {

@@ -1,8 +1,11 @@
 #include "backends/cpu/parallel.h"
+#include "backends/cpu/team_progress.h"
 #include "support/test_main.h"
 
 #include <QObject>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <new>
 #include <stdexcept>
@@ -42,6 +45,31 @@ private Q_SLOTS:
         parallelRanges(1000, 1'000'000'000, 1,
                        [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });
         QCOMPARE(sum.load(), std::int64_t{1000});
+    }
+
+    /// Each member reads what all others wrote in the part before.
+    void membersOfATeamWaitForEachOther() {
+        constexpr std::int64_t kMost = 4;
+        constexpr int kParts = 2000;
+        std::array<std::array<std::int64_t, kMost>, 2> sums{};
+        std::array<std::int64_t, kMost> wrong{};
+        std::int64_t count = 0;
+        TeamProgress progress(kMost);
+        runTeam(kMost, [&](std::int64_t member, std::int64_t members) {
+            if (member == 0) count = members;
+            for (std::size_t part = 0; part < kParts; ++part) {
+                const auto& before = sums[part % 2];
+                const bool isEqual =
+                    std::all_of(before.begin(), before.begin() + members,
+                                [part](std::int64_t sum) { return sum == static_cast<std::int64_t>(part); });
+                if (!isEqual) ++wrong[static_cast<std::size_t>(member)];
+                sums[1 - part % 2][static_cast<std::size_t>(member)] = before[0] + 1;
+                progress.finish(member, members);
+            }
+        });
+        QVERIFY(count >= 1 && count <= kMost);
+        QCOMPARE(wrong, (std::array<std::int64_t, kMost>{}));
+        QCOMPARE(sums[kParts % 2][0], std::int64_t{kParts});
     }
 };
 

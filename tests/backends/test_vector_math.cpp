@@ -116,17 +116,19 @@ struct Build {
     decltype(&baseline::addRows) addRows;
     decltype(&baseline::mostOfRows) mostOfRows;
     decltype(&baseline::scaleEach) scaleEach;
+    decltype(&baseline::lstmUnits) lstmUnits;
 };
 
 std::vector<Build> builds() {
     std::vector<Build> out{{"baseline", baseline::map, baseline::pow, baseline::expSum, baseline::dots,
-                            baseline::addRows, baseline::mostOfRows, baseline::scaleEach}};
+                            baseline::addRows, baseline::mostOfRows, baseline::scaleEach,
+                            baseline::lstmUnits}};
     if (__builtin_cpu_supports("avx2"))
         out.push_back({"AVX2", avx2::map, avx2::pow, avx2::expSum, avx2::dots, avx2::addRows,
-                       avx2::mostOfRows, avx2::scaleEach});
+                       avx2::mostOfRows, avx2::scaleEach, avx2::lstmUnits});
     if (__builtin_cpu_supports("avx512f"))
         out.push_back({"AVX-512", avx512::map, avx512::pow, avx512::expSum, avx512::dots, avx512::addRows,
-                       avx512::mostOfRows, avx512::scaleEach});
+                       avx512::mostOfRows, avx512::scaleEach, avx512::lstmUnits});
     return out;
 }
 
@@ -419,6 +421,40 @@ private Q_SLOTS:
                 build.scaleEach(in.data(), 1.25F, factors.data(), out.data(), count);
                 for (std::size_t i = 0; i < in.size(); ++i) QCOMPARE(out[i], in[i] * 1.25F * factors[i]);
                 QCOMPARE(out.back(), -7.0F);
+            }
+    }
+
+    /// Every number of units around the width of a vector. Nothing beside them is written.
+    void unitsOfAnLstm() {
+        const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+        for (const Build& build : builds())
+            for (std::int64_t count = 0; count <= 40; ++count) {
+                const std::int64_t inputStep = count + 5;
+                const std::int64_t gateStep = count + 2;
+                const auto some = [](std::int64_t size, int seed) {
+                    std::vector<float> out;
+                    for (std::int64_t i = 0; i < size; ++i)
+                        out.push_back(float((i * 37 + seed) % 101 - 50) / 8);
+                    return out;
+                };
+                const std::vector<float> inputs = some(4 * inputStep, 1);
+                const std::vector<float> gates = some(4 * gateStep, 2);
+                const std::vector<float> before = some(count + 1, 3);
+                std::vector<float> c = before;
+                std::vector<float> h(std::size_t(count) + 1, -7.0F);
+                build.lstmUnits(inputs.data(), inputStep, gates.data(), gateStep, count, c.data(), h.data());
+                for (std::int64_t i = 0; i < count; ++i) {
+                    const auto gate = [&](std::int64_t which) {
+                        return double(inputs[std::size_t(which * inputStep + i)]) +
+                               double(gates[std::size_t(which * gateStep + i)]);
+                    };
+                    const double state = sigmoid(gate(2)) * double(before[std::size_t(i)]) +
+                                         sigmoid(gate(0)) * std::tanh(gate(3));
+                    QVERIFY(std::abs(double(c[std::size_t(i)]) - state) < 2e-6);
+                    QVERIFY(std::abs(double(h[std::size_t(i)]) - sigmoid(gate(1)) * std::tanh(state)) < 1e-6);
+                }
+                QCOMPARE(c.back(), before.back());
+                QCOMPARE(h.back(), -7.0F);
             }
     }
 

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/host_chain.h"
 #include "backends/cpu/host_threads.h"
+#include "backends/cpu/spin_wait.h"
 #include "core/buffer.h"
 #include "core/error.h"
 #include "core/uncounted_memory.h"
@@ -12,7 +13,6 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <sched.h>
 #include <thread>
 #include <vector>
 
@@ -25,28 +25,6 @@ std::int64_t steadyNs() noexcept {
 }
 
 namespace {
-
-/// How often a thread looks for new work before it sleeps. On a single core, the thread that it waits for
-/// could not run meanwhile.
-int spins(int wanted) noexcept {
-    static const bool isAlone = [] {
-        cpu_set_t cores;
-        return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1;
-    }();
-    return isAlone ? 0 : wanted;
-}
-
-/// Waits until `value` reaches `target`: spins briefly, since most waits are shorter than a system call, then
-/// sleeps.
-template <class T> void waitUntilAtLeast(const std::atomic<T>& value, T target) {
-    for (int spin = spins(2000); spin > 0; --spin) {
-        if (value.load(std::memory_order_acquire) >= target) return;
-        __builtin_ia32_pause();
-    }
-    for (T now = value.load(std::memory_order_acquire); now < target;
-         now = value.load(std::memory_order_acquire))
-        value.wait(now, std::memory_order_acquire);
-}
 
 /// The wait for the turn is not part of the time that a launch takes.
 std::unique_lock<std::mutex> takeTurn(const LaunchGuard* guard, std::int64_t& now) {

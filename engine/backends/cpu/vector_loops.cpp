@@ -434,6 +434,25 @@ void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::
     if (rows == 1) multiplyPanel<1>(x, xStride, inner, panel, y, yStride);
 }
 
+void lstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, std::int64_t gateStep,
+               std::int64_t count, float* c, float* h) noexcept {
+    const auto units = [&](std::int64_t k, const auto& read, const auto& write) {
+        const auto gate = [&](int which) {
+            return read(gates + which * gateStep + k) + read(inputs + which * inputStep + k);
+        };
+        const Pack state = sigmoid(gate(2)) * read(c + k) + sigmoid(gate(0)) * tanh(gate(3));
+        write(c + k, state);
+        write(h + k, sigmoid(gate(1)) * tanh(state));
+    };
+    std::int64_t k = 0;
+    for (; k + kWidth <= count; k += kWidth) units(k, load, store);
+    const std::int64_t rest = count - k;
+    if (rest > 0)
+        units(
+            k, [rest](const float* from) { return loadSome(from, rest); },
+            [rest](float* to, Pack x) { storeSome(to, x, rest); });
+}
+
 #if defined(__AVX2__) && !defined(__AVX512F__)
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept {
     const auto convert = [](Pack x) { return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); };

@@ -23,6 +23,8 @@ void scaleEach(const float* in, float factor, const float* factors, float* out, 
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                   const float* panel, float* y, std::int64_t yStride) noexcept;
+void lstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, std::int64_t gateStep,
+               std::int64_t count, float* c, float* h) noexcept;
 } // namespace baseline
 
 /// For CPUs with AVX2, FMA and F16C.
@@ -43,6 +45,8 @@ void scaleEach(const float* in, float factor, const float* factors, float* out, 
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                   const float* panel, float* y, std::int64_t yStride) noexcept;
+void lstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, std::int64_t gateStep,
+               std::int64_t count, float* c, float* h) noexcept;
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept;
 void fromHalf(const std::uint16_t* in, float* out, std::int64_t count) noexcept;
 } // namespace avx2
@@ -65,6 +69,8 @@ void scaleEach(const float* in, float factor, const float* factors, float* out, 
 void subtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                   const float* panel, float* y, std::int64_t yStride) noexcept;
+void lstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, std::int64_t gateStep,
+               std::int64_t count, float* c, float* h) noexcept;
 } // namespace avx512
 
 } // namespace twb

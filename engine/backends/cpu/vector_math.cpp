@@ -15,32 +15,34 @@ bool hasAvx2() noexcept {
 
 /// The functions for this CPU.
 struct Loops {
-    decltype(&baseline::map) map = baseline::map;
-    decltype(&baseline::pow) pow = baseline::pow;
-    decltype(&baseline::max) max = baseline::max;
-    decltype(&baseline::expSum) expSum = baseline::expSum;
-    decltype(&baseline::dots) dots = baseline::dots;
-    decltype(&baseline::addRows) addRows = baseline::addRows;
-    decltype(&baseline::mostOfRows) mostOfRows = baseline::mostOfRows;
-    decltype(&baseline::scale) scale = baseline::scale;
-    decltype(&baseline::scaleEach) scaleEach = baseline::scaleEach;
-    decltype(&baseline::subtract) subtract = baseline::subtract;
-    decltype(&baseline::multiplyRows) multiplyRows = baseline::multiplyRows;
+    decltype(&baseline::map) map;
+    decltype(&baseline::pow) pow;
+    decltype(&baseline::max) max;
+    decltype(&baseline::expSum) expSum;
+    decltype(&baseline::dots) dots;
+    decltype(&baseline::addRows) addRows;
+    decltype(&baseline::mostOfRows) mostOfRows;
+    decltype(&baseline::scale) scale;
+    decltype(&baseline::scaleEach) scaleEach;
+    decltype(&baseline::subtract) subtract;
+    decltype(&baseline::multiplyRows) multiplyRows;
+    decltype(&baseline::lstmUnits) lstmUnits;
 };
 
+#define TWB_LOOPS(isa)                                                                                       \
+    Loops {                                                                                                  \
+        isa::map, isa::pow, isa::max, isa::expSum, isa::dots, isa::addRows, isa::mostOfRows, isa::scale,     \
+            isa::scaleEach, isa::subtract, isa::multiplyRows, isa::lstmUnits                                 \
+    }
+
 const Loops& loops() noexcept {
-    static const Loops chosen = [] {
-        if (__builtin_cpu_supports("avx512f"))
-            return Loops{avx512::map,       avx512::pow,      avx512::max,         avx512::expSum,
-                         avx512::dots,      avx512::addRows,  avx512::mostOfRows,  avx512::scale,
-                         avx512::scaleEach, avx512::subtract, avx512::multiplyRows};
-        return hasAvx2() ? Loops{avx2::map,       avx2::pow,      avx2::max,         avx2::expSum,
-                                 avx2::dots,      avx2::addRows,  avx2::mostOfRows,  avx2::scale,
-                                 avx2::scaleEach, avx2::subtract, avx2::multiplyRows}
-                         : Loops{};
-    }();
+    static const Loops chosen = __builtin_cpu_supports("avx512f") ? TWB_LOOPS(avx512)
+                                : hasAvx2()                       ? TWB_LOOPS(avx2)
+                                                                  : TWB_LOOPS(baseline);
     return chosen;
 }
+
+#undef TWB_LOOPS
 
 } // namespace
 
@@ -90,6 +92,11 @@ void vectorSubtract(const float* in, float first, float second, float* out, std:
 void vectorMultiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                         const float* panel, float* y, std::int64_t yStride) noexcept {
     loops().multiplyRows(x, xStride, rows, inner, panel, y, yStride);
+}
+
+void vectorLstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, std::int64_t gateStep,
+                     std::int64_t count, float* c, float* h) noexcept {
+    loops().lstmUnits(inputs, inputStep, gates, gateStep, count, c, h);
 }
 
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept {

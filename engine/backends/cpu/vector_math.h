@@ -92,6 +92,12 @@ inline constexpr std::int64_t kPanelColumns = 64;
 void vectorMultiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                         const float* panel, float* y, std::int64_t yStride) noexcept;
 
+/// One step of `count` units of an LSTM with sigmoid and tanh, on the calling thread. The gates are input,
+/// output, forget and cell, `gateStep` elements apart; the elements of `inputs`, `inputStep` apart, are added
+/// to them. Updates the states c, and writes h.
+void vectorLstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, std::int64_t gateStep,
+                     std::int64_t count, float* c, float* h) noexcept;
+
 /// Conversions on the calling thread, rounded to nearest, ties to even.
 void vectorToHalf(const float* in, Half* out, std::int64_t count) noexcept;
 void vectorFromHalf(const Half* in, float* out, std::int64_t count) noexcept;
