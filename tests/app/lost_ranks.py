@@ -92,10 +92,6 @@ class Trials(Suite):
         assert took < limit, f"{took:.2f} s after the signal to rank {rank}: {err}"
         return took
 
-    def kill_all(self):
-        for _, process, _, _ in self.hosts.processes_of("twb"):
-            os.kill(process, signal.SIGKILL)
-
     def reasons(self):
         """When the hosts were told why the job ends."""
         return [f"{path} since {time.time() - path.stat().st_mtime:.1f} s" for name in (A, B)
@@ -139,6 +135,7 @@ class Trials(Suite):
                     print(f"FAILED: {way}, {self.launcher.name}, {number.name}, trial {trial + 1}\n"
                           f"{traceback.format_exc()}", flush=True)
                     self.kill_all()  # the next trial begins without them and their files
+                    self.expect_nobody_left()
                     self.hosts.clear()
             print(f"{way}, {self.launcher.name}, {number.name}: {len(times)} of {trials} as promised; seconds "
                   f"{' '.join(f'{took:.2f}' for took in times)}", flush=True)
