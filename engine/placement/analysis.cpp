@@ -47,9 +47,10 @@ void addLanes(const Graph& graph, const DeviceMap& devices, std::vector<Diagnost
         Diagnostic d;
         d.severity = Severity::note;
         d.code = "rank-link";
-        d.message = fmt::format(
-            "copies between ranks take the times of {} (modelled){}", devices.link().name,
-            world.link() ? "" : "; twb run --world simulated:RANKS:LINK takes those of another link");
+        d.message = fmt::format("copies between ranks take the times of {} (modelled){}", devices.link().name,
+                                world.link() ? ""
+                                             : "; other links: Predict on several ranks in the window, or "
+                                               "twb run --world simulated:RANKS:LINK");
         out.push_back(std::move(d));
     }
     for (const auto& [device, lane] : missing)

@@ -116,7 +116,8 @@ std::string transfers(const RunReport& report, bool color) {
             row.insert(row.end(), {"0", "0 B"});
             row.insert(row.end(), 6, kNoFigure);
         }
-        row.push_back(formatMs(figures.predictedNs));
+        // Messages and calls of real ranks have no prediction.
+        row.push_back(figures.predictedNs > 0 ? formatMs(figures.predictedNs) : kNoFigure);
         row.push_back(percent(figures.errorPercent, "+"));
         row.emplace_back(!figures.link.empty() ? figures.link : figures.pinned ? "pinned" : "pageable");
         row.push_back(clockOf(figures.modelled) + (figures.setup ? ", setup" : ""));

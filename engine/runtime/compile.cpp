@@ -257,7 +257,11 @@ Compiler::ValueId Compiler::addCopy(ValueId from, Device target, Transfer transf
     transfer.setup = setup;
     transfer.modelled = isToOther || m_plan->devices.isSimulated(accelerator);
     if (isToOther) transfer.link = m_plan->devices.link().name;
-    transfer.label = fmt::format("{} → {}", before.label, target.toString());
+    // A copy of a copy: "a → rank1/cuda:0", where a is the To.
+    const Node* maker = m_graph.find(before.source.node);
+    const bool isCopy = maker && maker->op == "To" && maker->id != transfer.node;
+    transfer.label =
+        fmt::format("{} → {}", isCopy ? labelOf(m_graph, maker->id) : before.label, target.toString());
     Step& step = addStep(nullptr, transfer.node, stream, {from}, {out}, transfer.label, setup);
     setAhead(step, isAhead);
     if (!step.dynamic) {

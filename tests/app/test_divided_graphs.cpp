@@ -30,6 +30,39 @@ Program preparedParts() {
     return twb;
 }
 
+/// From rank 0 to rank 1's cpu, to its GPU, to rank 0, to rank 2 and to rank 1's cpu again; and two lanes of
+/// rank 1 that read the same tensor of rank 0.
+Program preparedHops() {
+    Program twb;
+    GraphMaker maker;
+    const NodeId x = maker.node("Full", "x", "cpu", {{"shape", Integers{100}}, {"value", 3.0}});
+    const NodeId there = maker.node("To", "there", "rank1/cpu", {}, {x});
+    const NodeId onGpu = maker.node("To", "on gpu", "rank1/cuda:0", {}, {there});
+    const NodeId product = maker.node("Mul", "product", "rank1/cuda:0", {}, {onGpu, onGpu});
+    const NodeId home = maker.node("To", "home", "cpu", {}, {product});
+    const NodeId far = maker.node("To", "far", "rank2/cpu", {}, {home});
+    const NodeId again = maker.node("To", "again", "rank1/cpu", {}, {far});
+    maker.node("Probe", "again seen", "rank1/cpu", {}, {again});
+    maker.node("Probe", "there seen", "rank1/cpu", {}, {there});
+    const NodeId second = maker.node("To", "second", "rank1/cuda:0", {{"dtype", std::string("f16")}}, {x});
+    maker.node("Probe", "second seen", "rank1/cuda:0", {}, {second});
+    twb.save("g.twb", maker);
+    return twb;
+}
+
+/// What MPI has counted for a rank, by kind: calls and bytes.
+using Counts = std::map<QString, std::pair<qlonglong, qlonglong>>;
+
+Counts countsOf(const Program& twb, int rank) {
+    Counts out;
+    const QString text = QString::fromUtf8(twb.read(QStringLiteral("counts.%1").arg(rank).toUtf8()));
+    for (const QString& line : text.split('\n', Qt::SkipEmptyParts)) {
+        const QStringList words = line.split(' ');
+        out[words[0]] = {words[1].toLongLong(), words[2].toLongLong()};
+    }
+    return out;
+}
+
 } // namespace
 
 class TestDividedGraphs : public QObject {
@@ -104,6 +137,59 @@ private Q_SLOTS:
         QCOMPARE(messages.size(), 6U);
         constexpr double slack = 100'000; // µs, of the clocks' comparison on a busy machine
         for (const auto& [message, ends] : messages) QVERIFY(ends.at("f") > ends.at("s") - slack);
+    }
+
+    /// Each hop is one message, and its bytes are those that MPI gets.
+    void copiesOfCopiesAreSentOnce_data() { addMpiLaunchers(); }
+    void copiesOfCopiesAreSentOnce() {
+        TWB_NEED_MPI;
+        const Program twb = preparedHops();
+        const Ended alone = twb.run({"run", "g.twb", "--report", "r.json"});
+        QVERIFY2(alone.exit == 0, qPrintable(alone.err));
+        std::map<std::string, double> wanted;
+        for (const auto json = twb.json("r.json"); const auto& probe : json.at("probes"))
+            wanted[probe["name"]] = probe["mean"];
+        QCOMPARE(wanted,
+                 (std::map<std::string, double>{{"again seen", 9}, {"there seen", 3}, {"second seen", 3}}));
+        // By rank, what 2 and 7 iterations have sent and received.
+        std::map<int, std::vector<Counts>> counted;
+        for (const int iterations : {2, 7}) {
+            const Ended ended =
+                Job(twb, mpi, 3,
+                    {"run", "g.twb", "--iterations", QString::number(iterations), "--report", "r.json"},
+                    {{"LD_PRELOAD",
+                      QStringLiteral(TWB_BINARY_DIR "/lib/libtwb_test_mpi_counter_%1.so").arg(mpi.id)},
+                     {"TWB_MPI_COUNTS", twb.file("counts")}})
+                    .wait();
+            QVERIFY2(ended.exit == 0, qPrintable(ended.err));
+            for (const int rank : {0, 1, 2}) counted[rank].push_back(countsOf(twb, rank));
+        }
+        // The comparison of clocks sends some messages of 8 bytes, not the same number in each run. Other
+        // than these, the runs differ by the messages of 5 iterations.
+        const auto perIteration = [&](int rank, const char* kind) {
+            const auto few = counted[rank][0][kind];
+            const auto many = counted[rank][1][kind];
+            return static_cast<double>((many.second - few.second) - 8 * (many.first - few.first)) / 5;
+        };
+        const auto messages = [](double calls, double bytes) { return bytes - 8 * calls; };
+        QCOMPARE(perIteration(0, "Send"), messages(3, 400 + 200 + 400)); // there, second, far
+        QCOMPARE(perIteration(0, "Receive"), messages(1, 400));          // home
+        QCOMPARE(perIteration(1, "Send"), messages(1, 400));
+        QCOMPARE(perIteration(1, "Receive"), messages(3, 400 + 200 + 400)); // there, second, again
+        QCOMPARE(perIteration(2, "Send"), messages(1, 400));
+        QCOMPARE(perIteration(2, "Receive"), messages(1, 400));
+        // The ledger of rank 0 has the same, a row for each message.
+        const auto report = twb.json("r.json");
+        std::map<std::string, std::pair<int, int>> rows;
+        for (const auto& row : report.at("transfers"))
+            if (row["kind"] == "collective")
+                QVERIFY(rows.emplace(row["label"], std::pair(row["count"], row["bytes"])).second);
+        QCOMPARE(rows,
+                 (std::map<std::string, std::pair<int, int>>{
+                     {"there", {7, 2800}}, {"second", {7, 1400}}, {"home", {7, 2800}}, {"far", {7, 2800}}}));
+        std::map<std::string, double> values;
+        for (const auto& probe : report.at("probes")) values[probe["name"]] = probe["mean"];
+        QCOMPARE(values, wanted);
     }
 
     void aGraphThatNamesAMissingRankEndsWith5_data() { addMpiLaunchers(); }

@@ -139,6 +139,19 @@ private Q_SLOTS:
         QCOMPARE(plan->transfers[0].link, std::string());
     }
 
+    /// A copy of a copy is named after that copy, so that each hop has a name of its own.
+    void eachHopHasAName() {
+        GraphMaker g;
+        const NodeId x = g.node("Zeros", "x", "cpu", {{"shape", Ints{1000}}});
+        const NodeId there = g.node("To", "there", "rank1/cuda:0", {}, {x});
+        const NodeId down = g.node("To", "down", "rank1/cpu", {}, {there});
+        g.node("Probe", "seen", "rank1/cuda:0", {}, {g.node("To", "up", "rank1/cuda:0", {}, {down})});
+        std::string labels;
+        const auto plan = planOf(g.graph(), simulatedRanks(2));
+        for (const Transfer& transfer : plan->transfers) labels += transfer.label + "; ";
+        QCOMPARE(labels, std::string("x → rank1/cuda:0; there → rank1/cpu; down → rank1/cuda:0; "));
+    }
+
     /// No simulated device computes, but a modelled copy takes part.
     void aCopyBetweenTwoCpusIsModelled() {
         GraphMaker g;
@@ -200,8 +213,8 @@ private Q_SLOTS:
         };
         QCOMPARE(notes(),
                  std::vector<std::string>{"copies between ranks take the times of 25 GbE (modelled); "
-                                          "twb run --world simulated:RANKS:LINK takes those of "
-                                          "another link"});
+                                          "other links: Predict on several ranks in the window, or "
+                                          "twb run --world simulated:RANKS:LINK"});
         map.setWorld(makeSimulatedWorld("2:pcie"));
         QCOMPARE(notes(),
                  std::vector<std::string>{"copies between ranks take the times of PCIe 4.0 x16 (modelled)"});
