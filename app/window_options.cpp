@@ -29,6 +29,10 @@ void WindowOptions::addTo(CLI::App& app) {
     app.add_option("--train", epochs, "Train this many epochs before the picture is taken")
         ->check(wholeBetween(1, 1'000'000))
         ->type_name("EPOCHS");
+    app.add_option("--trace", trace,
+                   "Show this trace of twb run or twb train before the picture is taken; a trace of several "
+                   "ranks fills the panel ranks")
+        ->type_name("FILE.json");
     app.add_option("--select", select, "Select this node")->type_name("NODE");
     app.add_option("--tab", tab, "Show this panel")
         ->type_name("TAB:{transfers,timeline,memory,problems,log,nodes,history,training,breakpoints,ranks}");

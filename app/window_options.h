@@ -20,6 +20,7 @@ struct WindowOptions {
     std::string theme = "dark"; ///< or "light"
     std::optional<std::int64_t> iterations;
     std::optional<std::int64_t> epochs; ///< of a training before the picture
+    std::string trace; ///< of `twb run --trace` or `twb train --trace`, shown before the picture
     std::string select;
     std::string tab;
     bool noPlugins = false;

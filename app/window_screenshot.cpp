@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/file_claims.h"
+#include "profile/run_trace.h"
 #include "widgets/canvas/detail.h"
 #include "widgets/canvas/thumbnail.h"
 #include "widgets/main_window.h"
@@ -72,6 +73,7 @@ void WindowScreenshot::claimPicture(MainWindow& window, const QString& file) con
         claims.read(file.toStdString(), "FILE");
         claims.readGraph(window.document().graph(), window.document().folder().toStdString());
     }
+    if (!m_options.trace.empty()) claims.read(m_options.trace, "--trace");
     claims.write(m_options.screenshot, "--screenshot");
 }
 
@@ -90,6 +92,18 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
     if (!window.runs().result()) return ExitCode::runFailed; // it could not start
     for (const StepError& error : window.runs().result()->errors) say(toQt(error.message));
     return window.runs().result()->status == RunStatus::failed ? ExitCode::runFailed : ExitCode::fine;
+}
+
+ExitCode WindowScreenshot::showTrace(MainWindow& window) const {
+    try {
+        const QString remark = window.runs().show(readRunTrace(m_options.trace), toQt(m_options.trace));
+        if (remark.isEmpty()) return ExitCode::fine;
+        say(remark);
+        return ExitCode::fileError;
+    } catch (const Error& error) {
+        say(toQt(error.what()));
+        return exitCodeOf(error.code());
+    }
 }
 
 ExitCode WindowScreenshot::train(MainWindow& window) const {
@@ -165,14 +179,15 @@ ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {
                            [](const ProjectCard* card) { return !card->isDrawn(); }));
         return save(window) ? ExitCode::fine : ExitCode::fileError;
     }
+    ExitCode exit = ExitCode::fine;
+    if (!m_options.trace.empty()) exit = showTrace(window);
     if (!m_options.tab.empty() && !window.bottom().showPage(toQt(m_options.tab))) {
         say(QStringLiteral("unknown panel %1; the panels are %2")
                 .arg(toQt(m_options.tab), window.bottom().keys().join(QStringLiteral(", "))));
         return ExitCode::wrongUsage;
     }
     settle();
-    ExitCode exit = ExitCode::fine;
-    if (m_options.iterations) exit = run(window, file);
+    if (m_options.iterations && exit == ExitCode::fine) exit = run(window, file);
     if (m_options.epochs && exit == ExitCode::fine) exit = train(window);
     if (!m_options.select.empty() && !window.selectNode(toQt(m_options.select))) {
         say(QStringLiteral("%1 must be the name of exactly one node").arg(toQt(m_options.select)));

@@ -24,6 +24,7 @@ public:
 private:
     /// Runs the graph and reports errors.
     ExitCode run(MainWindow& window, const QString& file) const;
+    ExitCode showTrace(MainWindow& window) const;
     ExitCode train(MainWindow& window) const;
     /// Throws as FileClaims does if the picture would replace a file that the window shows.
     void claimPicture(MainWindow& window, const QString& file) const;

@@ -114,6 +114,13 @@ void MainWindow::buildActions() {
     m_runActions = std::make_unique<RunActions>(m_document, m_runs, *m_bar, *m_editor);
     m_runThere = std::make_unique<RunThereActions>(m_document, m_runs, *m_bar, *m_editor, *this);
     m_traces = std::make_unique<TraceActions>(m_document, m_runs, *m_bottom, *m_editor, *this);
+    auto* ranks = m_bottom->findChild<RanksPanel*>();
+    connect(ranks, &RanksPanel::traceRequested, m_traces.get(), &TraceActions::openForRanks);
+    connect(m_traces.get(), &TraceActions::ranksRequested, this, [this, ranks] {
+        m_bottom->show();
+        m_bottom->showPage(ranks);
+        ranks->focus();
+    });
     m_watch = std::make_unique<WatchActions>(m_document, m_runs, *m_files, *m_canvas, *this);
     m_overlay = std::make_unique<OverlayActions>(m_document, m_runs, *m_editor, *m_notice, *this);
     m_navigation = std::make_unique<Navigation>(

@@ -1,5 +1,6 @@
 #include "widgets/run_controller.h"
 
+#include "backends/world.h"
 #include "core/error.h"
 #include "ops/op_table.h"
 #include "widgets/breakpoint_edits.h"
@@ -315,12 +316,18 @@ void RunController::updateEdges() {
         run.bytes = double(row.bytes) / double(row.count);
         run.ns = double(row.totalNs) / double(row.count);
         if (!m_state.running) run.ns = row.medianNs();
-        if (const std::size_t first = m_firstOfEdge[i]; first != i && rows[first].count > 0)
-            run.ns += m_state.edges[m_edges[i].front()].ns; // the sum of those before
+        const Transfer& transfer = m_figures->plan().transfers[i];
+        run.modelled = transfer.modelled;
+        run.link = transfer.link;
+        if (const std::size_t first = m_firstOfEdge[i]; first != i && rows[first].count > 0) {
+            const EdgeRun& before = m_state.edges[m_edges[i].front()]; // the sum of those before
+            run.ns += before.ns;
+            run.modelled = run.modelled || before.modelled;
+            if (run.link.empty()) run.link = before.link;
+        }
         run.gbPerSecond = run.ns > 0 ? run.bytes / run.ns : 0;
-        run.modelled = m_figures->plan().transfers[i].modelled;
         run.predicted = false;
-        if (m_overlay) run.modelledNs = m_figures->plan().transfers[i].predictedNs;
+        if (m_overlay) run.modelledNs = transfer.predictedNs;
         for (const Edge& edge : m_edges[i]) m_state.edges[edge] = run;
     }
 }
@@ -476,6 +483,7 @@ void RunController::predictInto(const NodeFacts& facts) {
         run.ns = price.ns;
         run.gbPerSecond = price.ns > 0 ? run.bytes / price.ns : 0;
         run.modelled = price.modelled;
+        if (!from.sharesRankWith(to)) run.link = m_document.devices().link().name;
         m_state.edges[edge] = run;
     };
     if (isStaged(facts)) add(stagingOf(facts.id), facts.device.host(), facts.device, false);

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 namespace twb {
@@ -32,9 +33,10 @@ struct EdgeRun {
     double bytes = 0;
     double ns = 0;
     double gbPerSecond = 0;
-    bool modelled = true;
+    bool modelled = true;  ///< all of it, or a part
     bool predicted = true; ///< no run has used the edge yet
     double modelledNs = 0; ///< beside the measured time of an overlay; else 0
+    std::string link;      ///< the modelled link to another rank; empty for messages of a real run
 };
 
 /// Whether a node reads a file on the host and copies it to its lane's device, as in compile().

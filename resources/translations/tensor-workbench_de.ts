@@ -3791,10 +3791,6 @@ Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Be
         <translation>Speicher</translation>
     </message>
     <message>
-        <source>Host memory: pageable or pinned</source>
-        <translation>Host-Speicher: pageable oder pinned</translation>
-    </message>
-    <message>
         <source>waited ms</source>
         <translation>gewartet ms</translation>
     </message>
@@ -3869,6 +3865,10 @@ Mehr unter Lauf ▸ Haltepunkt: vor dem Knoten, bei NaN oder inf, unter einer Be
     <message>
         <source> for %1</source>
         <translation> für %1</translation>
+    </message>
+    <message>
+        <source>Host memory: pageable or pinned; of a copy to another rank, the link</source>
+        <translation>Host-Speicher: pageable oder pinned; bei einer Kopie zu einem anderen Rang die Verbindung</translation>
     </message>
 </context>
 <context>
@@ -5271,10 +5271,18 @@ Update / Gewicht %6</translation>
         <translation>Warten: Zeit je Iteration, die der Rang in kollektiven Aufrufen auf den letzten Rang wartet. Der langsamste Rang hat die längste eigene Zeit. Samples/s zählt nur Zeilen, die dieser Rang berechnet.</translation>
     </message>
     <message>
+        <source>Open trace…</source>
+        <translation>Trace öffnen&#xa0;…</translation>
+    </message>
+    <message>
         <source>No ranks. A run on several ranks lists the pace of each rank here.
-Run ▸ Run on another machine… starts one. Run ▸ Open trace… opens its trace.</source>
+Run ▸ Run on another machine… starts one. A trace of such a run has it, too.</source>
         <translation>Keine Ränge. Ein Lauf auf mehreren Rängen zeigt hier das Tempo jedes Rangs.
-Lauf ▸ Auf anderem Rechner ausführen&#xa0;… startet einen. Lauf ▸ Trace öffnen&#xa0;… öffnet seinen Trace.</translation>
+Lauf ▸ Auf anderem Rechner ausführen&#xa0;… startet einen. Auch der Trace eines solchen Laufs zeigt es.</translation>
+    </message>
+    <message>
+        <source>Opens a trace written by “twb run --trace” or “twb train --trace”.</source>
+        <translation>Öffnet einen Trace von „twb run --trace“ oder „twb train --trace“.</translation>
     </message>
 </context>
 <context>
@@ -6240,6 +6248,10 @@ Lauf ▸ Auf anderem Rechner ausführen&#xa0;… startet einen. Lauf ▸ Trace �
     <message>
         <source>started after %1</source>
         <translation>gestartet nach %1</translation>
+    </message>
+    <message>
+        <source>Ranks with a simulated device have a clock of their own: the times of each rank start at 0 and cannot be compared with those of others.</source>
+        <translation>Ränge mit einem simulierten Gerät haben eine eigene Uhr: Die Zeiten jedes Rangs beginnen bei 0 und sind nicht mit denen anderer vergleichbar.</translation>
     </message>
 </context>
 <context>

@@ -9,6 +9,7 @@
 
 #include <QFile>
 
+#include <array>
 #include <functional>
 #include <sstream>
 
@@ -27,8 +28,14 @@ inline void writeJointTrace(
         for (std::uint32_t i = 0; i < iterations; ++i) recorder.add(recordsOf(*plan, world->rank(), i));
         std::ostringstream part;
         const double count = iterations;
-        recorder.writeTogether(part, *world, world->rank() * 7'000'000,
-                               {{5000, count, 20, 2000}, {5000, count, 20, 0}});
+        const double own = plan->virtualClock ? 1 : 0;
+        std::array<double, 2> areModelled{};
+        world->run(
+            {CollectiveKind::allGather, Reduction::sum, DType::f64, &own, areModelled.data(), 1, 0, "pace"});
+        std::vector<RankPace> paces{{5000, count, 20, 2000}, {5000, count, 20, 0}};
+        for (std::size_t rank = 0; rank < paces.size(); ++rank)
+            paces[rank].isModelled = areModelled[rank] > 0;
+        recorder.writeTogether(part, *world, world->rank() * 7'000'000, paces);
         if (world->rank() == 0) text << part.str();
     });
     for (const std::string& error : errors)

@@ -185,6 +185,7 @@ private Q_SLOTS:
         const LaneStack& lanes = hand.canvas.scene().lanes();
         QCOMPARE(lanes.find(g.far)->rankTitle, QStringLiteral("Rank 2 · 25 GbE"));
         QVERIFY(lanes.find(g.there)->rankTitle.isEmpty()); // below the other lane of the rank
+        QTRY_VERIFY(!QApplication::activePopupWidget() && hand.canvas.hasFocus()); // all menus are closed
         hand.key(Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(hand.graph() == g.graph);
     }

@@ -9,9 +9,12 @@
 #include "widgets/window_hand.h"
 
 #include <QClipboard>
+#include <QFontMetricsF>
 #include <QLabel>
+#include <QPushButton>
 #include <QTableView>
 
+#include <algorithm>
 #include <sstream>
 
 using namespace twb;
@@ -108,7 +111,14 @@ private Q_SLOTS:
             const EdgeRun& edge = state.edges.at({{from, 0}, {to, 0}});
             QVERIFY(!edge.predicted);
             QCOMPARE(edge.ns, ns);
+            // A message of a real run takes no modelled link; the copy at the simulated GPU is modelled.
+            QCOMPARE(edge.link, std::string());
+            QVERIFY(edge.modelled);
         }
+        window.canvas().grab(); // prices are laid out as they are drawn
+        const Scene& scene = window.canvas().scene();
+        const PriceLabel* label = scene.labels().ofNode(scene.nodes().slotOf(job.there));
+        QVERIFY(label && !label->remark.text().contains(QLatin1String("GbE")));
         // The memory of each rank's device.
         window.bottom().showPage(QStringLiteral("memory"));
         QStringList devices;
@@ -116,6 +126,63 @@ private Q_SLOTS:
             if (row.planned > 0) devices << QString::fromStdString(row.device.toString());
         QVERIFY2(devices.contains(QStringLiteral("rank1/cuda:0")),
                  qPrintable(devices.join(QLatin1Char(','))));
+    }
+
+    /// Rank 1 simulates its GPU: its clock is not that of rank 0, which measures.
+    void clocksThatCannotBeComparedAreSaid() {
+        const DividedJob job;
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("t.json"));
+        job.writeTrace(path, 3);
+        WindowHand hand(job.maker.graph());
+        MainWindow& window = *hand.window;
+        FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered());
+        auto& timeline = *window.findChild<TimelinePanel*>();
+        const QString said = timeline.accessibleDescription();
+        QVERIFY2(said.startsWith(QLatin1String("Ranks with a simulated device have a clock of their own")),
+                 qPrintable(said));
+        QVERIFY(!said.contains(QLatin1String("ritical path")));
+        for (std::uint32_t record = 0; record < timeline.model().records().size(); ++record)
+            QVERIFY(!timeline.tipAt(timeline.rectOf(record).center()).contains(QLatin1String("critical")));
+        // The offscreen platform does not reactivate a window when its dialog closes.
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        hand.key(Qt::Key_R, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        const auto& table = *find<QTableView>(window, "ranksTable");
+        QVERIFY(table.isVisible());
+        QStringList shown;
+        for (int column = 0; column < RanksModel::ColumnCount; ++column)
+            if (!table.isColumnHidden(column))
+                shown << table.model()->headerData(column, Qt::Horizontal).toString() + QLatin1Char(' ') +
+                             table.model()->index(1, column).data().toString();
+        QCOMPARE(shown,
+                 (QStringList{QStringLiteral("rank rank 1"), QStringLiteral("time per iteration 0.005 ms"),
+                              QStringLiteral("samples/s 20"), QStringLiteral(" modelled")}));
+    }
+
+    /// The names of all tracks, and whether their times are measured, have room before the bars.
+    void theNamesOfTracksHaveRoom() {
+        const DividedJob job;
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("t.json"));
+        job.writeTrace(path, 1);
+        WindowHand hand(job.maker.graph());
+        FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        QVERIFY(file.answered());
+        auto& timeline = *hand.window->findChild<TimelinePanel*>();
+        const QFontMetricsF metrics(twb::font(TextRole::small));
+        double widest = 0;
+        for (const std::uint32_t stream : timeline.model().streams())
+            widest = std::max(widest,
+                              metrics.horizontalAdvance(toQt(timeline.model().plan().streams[stream].label)));
+        QVERIFY(widest > 120);
+        double left = timeline.width();
+        for (std::uint32_t record = 0; record < timeline.model().records().size(); ++record)
+            left = std::min(left, timeline.rectOf(record).left());
+        QVERIFY2(left >= 28 + widest, qPrintable(QStringLiteral("%1 < %2").arg(left).arg(28 + widest)));
     }
 
     /// The plot kept the empty series of figures that were replaced.
@@ -138,8 +205,13 @@ private Q_SLOTS:
         const QTemporaryDir folder;
         const QString path = job.write(folder);
         WindowHand hand(job.maker.graph());
-        FileAnswer file(QString(), path); // without a trace, it asks for one
         hand.key(Qt::Key_R, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        // Without ranks, the panel says where they come from, and its button has the focus.
+        auto* open = find<QPushButton>(*hand.window, "openRanksTrace");
+        QVERIFY(open->isVisible());
+        QCOMPARE(QApplication::focusWidget(), open);
+        FileAnswer file(QString(), path);
+        QTest::keyClick(open, Qt::Key_Space);
         QVERIFY(file.answered());
         const auto& table = *find<QTableView>(*hand.window, "ranksTable");
         QVERIFY(table.isVisible());

@@ -1,5 +1,6 @@
 #include "formats/project.h"
 #include "support/graphs.h"
+#include "support/rank_trace.h"
 #include "support/test_main.h"
 #include "widgets/window_fixture.h"
 
@@ -42,6 +43,7 @@ private Q_SLOTS:
     void neverReplacesAFileOfTheGraph();
     void saysWhyAGraphWasNotRun();
     void trainsBeforeThePicture();
+    void showsATraceBeforeThePicture();
     void needsNoDisplay();
 
 private:
@@ -180,6 +182,34 @@ void TestScreenshot::saysWhyAGraphWasNotRun() {
     QVERIFY2(asked.error.contains(QLatin1String("The graph has 1 problem. Fix it to run the graph.")) &&
                  asked.error.contains(QLatin1String("Expected all tensors to be on the same device")),
              qPrintable(asked.error));
+}
+
+void TestScreenshot::showsATraceBeforeThePicture() {
+    const RankJob job;
+    const QString project = m_folder.filePath(QStringLiteral("ranks.twb"));
+    saveProject(job.maker.graph(), project.toStdString());
+    const QString trace = m_folder.filePath(QStringLiteral("trace.json"));
+    job.writeTrace(trace, 3);
+    const QString out = m_folder.filePath(QStringLiteral("ranks.png"));
+    const auto shoot = [&](const QString& file, const QString& of) {
+        return run({QStringLiteral("--screenshot"), out, QStringLiteral("--size"), QStringLiteral("1100x700"),
+                    QStringLiteral("--theme"), QStringLiteral("light"), QStringLiteral("--trace"), of,
+                    QStringLiteral("--tab"), QStringLiteral("ranks"), file});
+    };
+    const Outcome outcome = shoot(project, trace);
+    QVERIFY2(outcome.exit == 0 && outcome.error.isEmpty(), qPrintable(outcome.error));
+    // The bar of the slowest rank has this colour.
+    const QImage image = QImage(out).convertToFormat(QImage::Format_RGB32);
+    int bar = 0;
+    for (int y = image.height() / 2; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) bar += image.pixelColor(x, y) == Theme::light().error ? 1 : 0;
+    QVERIFY2(bar > 500, qPrintable(QString::number(bar)));
+    const Outcome missing = shoot(project, QStringLiteral("/no/such/trace.json"));
+    QCOMPARE(missing.exit, 4);
+    QVERIFY2(missing.error.contains(QLatin1String("/no/such/trace.json")), qPrintable(missing.error));
+    const Outcome other = shoot(sourcePath("resources/examples/digits.twb"), trace);
+    QCOMPARE(other.exit, 4);
+    QVERIFY2(other.error.contains(QLatin1String("was recorded from another graph")), qPrintable(other.error));
 }
 
 void TestScreenshot::trainsBeforeThePicture() {

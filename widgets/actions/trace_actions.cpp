@@ -23,7 +23,8 @@ void TraceActions::fill(QMenu& menu) {
                        [this] { choose(); });
     m_open->setToolTip(
         tr("Shows a trace written by “twb run --trace” in the timeline, one track per rank and stream."));
-    addAction(menu, tr("Ran&ks"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")), [this] { showRanks(); })
+    addAction(menu, tr("Ran&ks"), QKeySequence(QStringLiteral("Ctrl+Alt+Shift+R")),
+              [this] { Q_EMIT ranksRequested(); })
         ->setToolTip(
             tr("Lists the time per iteration of each rank in a run on another machine, also while it "
                "goes on, or in a trace, and marks the slowest rank."));
@@ -55,14 +56,11 @@ bool TraceActions::open(const QString& file) {
     return true;
 }
 
-void TraceActions::showRanks() {
-    if (!m_runs.isRunning() && m_runs.ranks().empty()) {
-        if (!choose()) return;
-        if (m_runs.ranks().empty())
-            return m_editor.say(tr("This trace has only one rank, so there is nothing to compare."));
-    }
-    m_bottom.show();
-    m_bottom.showPage(QStringLiteral("ranks"));
+void TraceActions::openForRanks() {
+    if (!choose()) return;
+    if (m_runs.ranks().empty())
+        return m_editor.say(tr("This trace has only one rank, so there is nothing to compare."));
+    Q_EMIT ranksRequested();
 }
 
 } // namespace twb

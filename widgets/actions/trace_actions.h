@@ -27,10 +27,14 @@ public:
     /// Shows a trace in the panels. False if the user cancelled or the trace cannot be read, which a message
     /// box reports.
     bool open(const QString& file);
+    /// The same for a trace that the user chooses, to compare its ranks.
+    void openForRanks();
+
+Q_SIGNALS:
+    void ranksRequested(); ///< to be shown in their panel
 
 private:
     bool choose();
-    void showRanks();
 
     Document& m_document;
     RunController& m_runs;

@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <string>
 
 namespace twb {
 namespace {
@@ -51,7 +53,8 @@ struct LabelPrice : EdgeRun {
             std::bit_cast<std::uint64_t>(bytes) * 3 + std::bit_cast<std::uint64_t>(ns) * 7 +
             std::bit_cast<std::uint64_t>(gbPerSecond) * 31 + std::bit_cast<std::uint64_t>(modelledNs) * 127;
         // The lowest bit is set: 0 means a label without text.
-        return s << 3 | (modelled ? 4U : 0U) | (predicted ? 2U : 0U) | 1U;
+        return (s + 511 * std::hash<std::string>()(link)) << 3 | (modelled ? 4U : 0U) |
+               (predicted ? 2U : 0U) | 1U;
     }
     PriceWords words() const {
         if (bytes < 0) return {LabelWords::tr("size known at run time"), {}};
@@ -175,10 +178,8 @@ void PriceLabels::prepareNode(const Source& source, std::uint32_t slot) {
         known = source.runOf(edge);
     }
     // Beside the price of a copy to another rank, the link that it takes.
-    const QString link =
-        sender->device.sharesRankWith(shape.device) ? QString() : toQt(source.devices.link().name);
     if (known) {
-        layOut(label, LabelPrice(*known), link);
+        layOut(label, LabelPrice(*known), toQt(known->link));
     } else if (sender->device == shape.device) {
         constexpr std::uint64_t kIsHere = ~std::uint64_t{0};
         if (label.signature != kIsHere)
@@ -186,6 +187,8 @@ void PriceLabels::prepareNode(const Source& source, std::uint32_t slot) {
     } else {
         const AttributeValue* pin = source.graph.find(shape.id)->attributes.find("pin_memory");
         const bool* pinned = pin ? std::get_if<bool>(pin) : nullptr;
+        const QString link =
+            sender->device.sharesRankWith(shape.device) ? QString() : toQt(source.devices.link().name);
         layOut(label, source.priceOf(*from, sender->device, shape.device, pinned && *pinned), link);
     }
     if (source.mustPlace(label, source.scale))

@@ -1,6 +1,5 @@
 #include "widgets/panels/ledger_model.h"
 
-#include "backends/world.h"
 #include "widgets/engine_words.h"
 #include "widgets/price.h"
 #include "widgets/text.h"
@@ -48,12 +47,14 @@ constexpr std::array<ColumnLook, LedgerModel::ColumnCount> kColumns{{
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "total ms"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Total time of all copies"), 72},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "GB/s"),
-     QT_TRANSLATE_NOOP("twb::LedgerModel", "Rate of the median copy"), 60},
+     QT_TRANSLATE_NOOP("twb::LedgerModel", "Rate of the median copy"), 72},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "of peak"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Rate as a share of the profile's link rate for pinned memory"),
      68},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "memory"),
-     QT_TRANSLATE_NOOP("twb::LedgerModel", "Host memory: pageable or pinned"), 76},
+     QT_TRANSLATE_NOOP("twb::LedgerModel",
+                       "Host memory: pageable or pinned; of a copy to another rank, the link"),
+     108},
     {QT_TRANSLATE_NOOP("twb::LedgerModel", "waited ms"),
      QT_TRANSLATE_NOOP("twb::LedgerModel", "Time that a copy waits in the queue after its tensor is ready"),
      84},
@@ -217,9 +218,7 @@ std::vector<LedgerModel::Row> LedgerModel::fromPrediction() const {
         figures.predictedNs = run.ns;
         figures.modelled = run.modelled;
         figures.setup = edge == stagingOf(edge.from.node);
-        const NodeFacts* from = m_document.analysis().find(edge.from.node);
-        if (from && !from->device.sharesRankWith(target->device))
-            figures.link = m_document.devices().link().name;
+        figures.link = run.link;
         figures.kind = figures.setup                                        ? TransferKind::staging
                        : target->op && target->op->role == OpRole::transfer ? TransferKind::explicitTo
                                                                             : TransferKind::implicitTo;

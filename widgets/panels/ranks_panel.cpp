@@ -70,6 +70,12 @@ void RanksModel::setRanks(const std::vector<LiveRank>& ranks) {
         Q_EMIT dataChanged(index(0, 0), index(int(ranks.size()) - 1, ColumnCount - 1));
 }
 
+bool RanksModel::hasWaits() const noexcept { return std::ranges::any_of(m_ranks, &LiveRank::hasWait); }
+
+bool RanksModel::hasSamples() const noexcept {
+    return std::ranges::any_of(m_ranks, [](const LiveRank& rank) { return rank.pace.samplesPerSecond > 0; });
+}
+
 int RanksModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : int(m_ranks.size());
 }
@@ -156,7 +162,7 @@ QVariant RanksModel::headerData(int section, Qt::Orientation orientation, int ro
     case StepColumn:
         return tr("current step");
     case ShareColumn:
-        return tr("own time and waiting");
+        return hasWaits() ? tr("own time and waiting") : QString();
     case StateColumn:
     case ColumnCount:
         break;
@@ -167,10 +173,8 @@ QVariant RanksModel::headerData(int section, Qt::Orientation orientation, int ro
 RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
     : QWidget(parent), m_runs(runs), m_model(new RanksModel(this)), m_table(new QTableView),
       m_sentence(makeLabel({}, TextRole::body)),
-      m_remark(makeLabel({}, TextRole::small, QStringLiteral("secondary"))),
-      m_empty(makeLabel(tr("No ranks. A run on several ranks lists the pace of each rank here.\n"
-                           "Run ▸ Run on another machine… starts one. Run ▸ Open trace… opens its trace."),
-                        TextRole::body, QStringLiteral("secondary"))),
+      m_remark(makeLabel({}, TextRole::small, QStringLiteral("secondary"))), m_empty(new QWidget),
+      m_open(new QPushButton(tr("Open trace…"))),
       m_copy(makeSegment(tr("Copy"), tr("Copies the table as text."))) {
     setObjectName(QStringLiteral("ranksPanel"));
     m_table->setObjectName(QStringLiteral("ranksTable"));
@@ -185,12 +189,25 @@ RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
     head.setSectionResizeMode(RanksModel::StepColumn, QHeaderView::Interactive);
     head.setSectionResizeMode(RanksModel::ShareColumn, QHeaderView::Stretch);
     m_table->setColumnWidth(RanksModel::StepColumn, 160);
-    for (QLabel* label : {m_sentence, m_remark, m_empty}) {
+    for (QLabel* label : {m_sentence, m_remark}) {
         label->setWordWrap(true);
         label->setContentsMargins(8, 6, 12, 6); // aligned with the cells of the table
     }
-    m_empty->setAlignment(Qt::AlignCenter);
-    m_empty->setContentsMargins(48, 12, 48, 12);
+    QLabel* hint =
+        makeLabel(tr("No ranks. A run on several ranks lists the pace of each rank here.\n"
+                     "Run ▸ Run on another machine… starts one. A trace of such a run has it, too."),
+                  TextRole::body, QStringLiteral("secondary"));
+    hint->setWordWrap(true);
+    hint->setAlignment(Qt::AlignCenter);
+    m_open->setObjectName(QStringLiteral("openRanksTrace"));
+    m_open->setToolTip(tr("Opens a trace written by “twb run --trace” or “twb train --trace”."));
+    auto* empty = new QVBoxLayout(m_empty);
+    empty->setContentsMargins(48, 12, 48, 12);
+    empty->setSpacing(12);
+    empty->addStretch();
+    empty->addWidget(hint);
+    empty->addWidget(m_open, 0, Qt::AlignHCenter);
+    empty->addStretch();
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 0, 0);
     layout->setSpacing(0);
@@ -199,6 +216,7 @@ RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
     layout->addWidget(m_remark);
     layout->addWidget(m_empty, 1);
     connect(m_copy, &QPushButton::clicked, this, &RanksPanel::copy);
+    connect(m_open, &QPushButton::clicked, this, &RanksPanel::traceRequested);
     connect(&m_runs, &RunController::frame, this, [this] {
         const bool isOther = m_runs.ranks().empty() == m_isFilled;
         if (isOther || (isVisible() && m_budget.isDue())) refresh();
@@ -211,6 +229,13 @@ RanksPanel::RanksPanel(const RunController& runs, QWidget* parent)
 
 QWidget* RanksPanel::controls() const noexcept { return m_copy; }
 
+void RanksPanel::focus() {
+    if (m_isFilled)
+        m_table->setFocus(Qt::ShortcutFocusReason);
+    else
+        m_open->setFocus(Qt::ShortcutFocusReason);
+}
+
 void RanksPanel::refresh() {
     m_budget.begin();
     const std::vector<LiveRank>& ranks = m_runs.ranks();
@@ -218,6 +243,12 @@ void RanksPanel::refresh() {
     const bool isFilled = !ranks.empty();
     const bool showsSteps = std::ranges::any_of(ranks, [](const LiveRank& r) { return !r.node.empty(); });
     m_table->setColumnHidden(RanksModel::StepColumn, !showsSteps);
+    for (const int column : {RanksModel::OwnColumn, RanksModel::WaitColumn})
+        m_table->setColumnHidden(column, !m_model->hasWaits());
+    m_table->setColumnHidden(RanksModel::SamplesColumn, !m_model->hasSamples());
+    // Bars would invite to compare modelled times with measured ones.
+    m_table->setColumnHidden(RanksModel::ShareColumn, m_model->areModelled());
+    m_table->horizontalHeader()->setStretchLastSection(m_model->areModelled());
     m_sentence->setText(m_runs.sentence());
     m_remark->setText(
         m_model->areModelled()

@@ -36,6 +36,9 @@ public:
     using QAbstractTableModel::QAbstractTableModel;
     void setRanks(const std::vector<LiveRank>& ranks);
     bool areModelled() const noexcept { return m_areModelled; }
+    /// Whether a rank waits for others, as far as is known.
+    bool hasWaits() const noexcept;
+    bool hasSamples() const noexcept;
 
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
@@ -59,9 +62,12 @@ public:
     explicit RanksPanel(const RunController& runs, QWidget* parent = nullptr);
     /// To be placed beside the panel's tab.
     QWidget* controls() const noexcept;
+    /// Focuses the first thing to use: the table or, without ranks, the button that opens a trace.
+    void focus();
 
 Q_SIGNALS:
     void filled(bool some); ///< whether there are several ranks
+    void traceRequested();
 
 protected:
     void showEvent(QShowEvent* event) override;
@@ -76,7 +82,8 @@ private:
     QTableView* m_table;
     QLabel* m_sentence;
     QLabel* m_remark;
-    QLabel* m_empty;
+    QWidget* m_empty; ///< in the place of the table
+    QPushButton* m_open;
     QPushButton* m_copy;
     FrameBudget m_budget;
     bool m_isFilled = false;

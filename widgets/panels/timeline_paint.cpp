@@ -13,12 +13,10 @@ namespace twb {
 namespace {
 
 constexpr int kPaintMargin = 16;
-constexpr int kLabel = 152;
 constexpr double kTold = 4;         ///< px; a wider bar is drawn separately
 constexpr double kLeastGap = 12;    ///< px; a wider idle time shows what it waits for
 constexpr std::size_t kFlows = 200; ///< with more flows, lines could not be distinguished
 constexpr std::size_t kSearched = 20'000;
-constexpr double kTwoLines = 30; ///< px; a higher row has a second line of text
 
 /// 1, 2 or 5 times a power of ten, such that about `count` of them fill `span`.
 double tickStep(double span, int count) {
@@ -49,8 +47,9 @@ void TimelinePanel::paintAxis(QPainter& painter) const {
     }
     painter.setFont(twb::font(TextRole::small));
     painter.drawText(
-        QRectF(kPaintMargin, area().bottom() + 6, kLabel - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
-        (micro ? tr("µs") : tr("ms")) + (m_model.plan().virtualClock ? tr(", modelled times") : QString()));
+        QRectF(kPaintMargin, area().bottom() + 6, m_labelWidth - 24, 16), Qt::AlignLeft | Qt::AlignVCenter,
+        (micro ? tr("µs") : tr("ms")) +
+            (m_model.plan().virtualClock && !hasSeveralClocks() ? tr(", modelled times") : QString()));
 }
 
 void TimelinePanel::paintRows(QPainter& painter) const {
@@ -61,12 +60,9 @@ void TimelinePanel::paintRows(QPainter& painter) const {
         const double top = area().top() + double(row) * rowHeight();
         painter.fillRect(QRectF(kPaintMargin, top + 6, 3, rowHeight() - 12), theme.device(stream.device));
         painter.setPen(theme.text);
-        const QRect label = QRectF(kPaintMargin + 12, top, kLabel - 20, rowHeight()).toRect();
+        const QRect label = QRectF(kPaintMargin + 12, top, m_labelWidth - 20, rowHeight()).toRect();
         const QString name = toQt(stream.label);
-        const bool isModelled =
-            stream.queue == QueueKind::network || m_model.plan().devices.isSimulated(stream.device);
-        const QString times =
-            m_model.plan().virtualClock && isModelled ? tr("modelled") : m_runs.measuredText();
+        const QString times = timesOf(stream);
         if (rowHeight() >= kTwoLines) {
             drawElided(painter, label.adjusted(0, 2, 0, -label.height() / 2),
                        Qt::AlignLeft | Qt::AlignVCenter, name);
@@ -74,8 +70,7 @@ void TimelinePanel::paintRows(QPainter& painter) const {
             drawElided(painter, label.adjusted(0, label.height() / 2 - 2, 0, -2),
                        Qt::AlignLeft | Qt::AlignVCenter, times);
         } else {
-            drawElided(painter, label, Qt::AlignLeft | Qt::AlignVCenter,
-                       QStringLiteral("%1 · %2").arg(name, times));
+            drawElided(painter, label, Qt::AlignLeft | Qt::AlignVCenter, oneLineOf(stream));
         }
         painter.setPen(QPen(theme.border, 1));
         painter.drawLine(QPointF(kPaintMargin, std::round(top + rowHeight()) + 0.5),
@@ -132,7 +127,7 @@ void TimelinePanel::paintBar(QPainter& painter, const TimelineModel::Shown& bar,
         painter.setBrush(QBrush(color, Qt::BDiagPattern));
         painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), radius, radius);
     }
-    if (m_model.isCritical(bar.record)) {
+    if (m_model.isCritical(bar.record) && !hasSeveralClocks()) {
         painter.setRenderHint(QPainter::Antialiasing, false);
         painter.fillRect(QRectF(box.left() + 1, box.bottom() - 3, box.width() - 2, 3), theme.warning);
     }

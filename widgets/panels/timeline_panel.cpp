@@ -7,6 +7,7 @@
 #include "widgets/text.h"
 #include "widgets/theme.h"
 
+#include <QFontMetricsF>
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
@@ -17,7 +18,8 @@
 namespace twb {
 namespace {
 
-constexpr int kLabelWidth = 152;
+constexpr double kLeastLabel = 152;
+constexpr double kMostLabel = 0.4; ///< of the panel's width
 constexpr int kAxisHeight = 28;
 constexpr int kHead = 26; ///< height of the critical path's summary
 constexpr int kEdge = 16;
@@ -73,6 +75,7 @@ void TimelinePanel::refresh() {
 
 void TimelinePanel::adopt(TimelineModel model) {
     m_model = std::move(model);
+    fitLabels();
     m_from = m_model.startOfLast(kInView);
     if (!m_model.empty() && m_model.records().back().iteration < kInView) m_from = 0;
     m_to = m_model.empty() ? 0 : std::max(m_from + 1.0, m_model.length());
@@ -82,6 +85,9 @@ void TimelinePanel::adopt(TimelineModel model) {
 
 /// The parts of the critical path; empty before a run.
 QString TimelinePanel::criticalPathText() const {
+    if (!m_model.empty() && hasSeveralClocks())
+        return tr("Ranks with a simulated device have a clock of their own: the times of each rank start at "
+                  "0 and cannot be compared with those of others.");
     const RunCourse& course = m_model.course();
     if (course.critical.empty() || course.lengthNs <= 0) return {};
     const auto share = [&](double ns) { return fixed(100 * ns / course.lengthNs, 0); };
@@ -93,12 +99,42 @@ QString TimelinePanel::criticalPathText() const {
 }
 
 QRectF TimelinePanel::area() const {
-    return QRectF(rect()).adjusted(kEdge + kLabelWidth, kHead, -kEdge, -kAxisHeight);
+    return QRectF(rect()).adjusted(kEdge + m_labelWidth, kHead, -kEdge, -kAxisHeight);
+}
+
+void TimelinePanel::fitLabels() {
+    const QFontMetricsF metrics(twb::font(TextRole::small));
+    double widest = 0;
+    for (const std::uint32_t index : m_model.streams()) {
+        const PlanStream& stream = m_model.plan().streams[index];
+        const double own = rowHeight() >= kTwoLines ? std::max(metrics.horizontalAdvance(toQt(stream.label)),
+                                                               metrics.horizontalAdvance(timesOf(stream)))
+                                                    : metrics.horizontalAdvance(oneLineOf(stream));
+        widest = std::max(widest, own);
+    }
+    m_labelWidth =
+        std::clamp(std::ceil(widest) + 28, kLeastLabel, std::max(kLeastLabel, kMostLabel * width()));
+}
+
+QString TimelinePanel::timesOf(const PlanStream& stream) const {
+    const bool isModelled =
+        stream.queue == QueueKind::network || m_model.plan().devices.isSimulated(stream.device);
+    return m_model.plan().virtualClock && isModelled ? tr("modelled") : m_runs.measuredText();
+}
+
+QString TimelinePanel::oneLineOf(const PlanStream& stream) const {
+    return QStringLiteral("%1 · %2").arg(toQt(stream.label), timesOf(stream));
+}
+
+bool TimelinePanel::hasSeveralClocks() const {
+    return m_runs.showsTrace() &&
+           std::ranges::any_of(m_runs.ranks(), [](const LiveRank& rank) { return rank.pace.isModelled; });
 }
 
 double TimelinePanel::rowHeight() const {
     const std::size_t rows = m_model.streams().size();
-    return rows == 0 ? kMostRow : std::min(kMostRow, area().height() / double(rows));
+    const double room = height() - kHead - kAxisHeight; // not of area(), whose left edge depends on this
+    return rows == 0 ? kMostRow : std::min(kMostRow, room / double(rows));
 }
 
 double TimelinePanel::toX(double ns) const {
@@ -249,11 +285,16 @@ QString TimelinePanel::tipAt(QPointF point) const {
                       .arg(toQt(step.label), toQt(stream.label),
                            localized(formatMs(m_model.endOf(record) - m_model.startOf(record))),
                            modelled ? tr("modelled") : m_runs.measuredText());
-    if (m_model.isCritical(record)) tip += tr(", on the critical path");
+    if (m_model.isCritical(record) && !hasSeveralClocks()) tip += tr(", on the critical path");
     const std::uint32_t after = m_model.course().after[record];
     if (after != kNone && after != m_model.course().before[record])
         tip += QLatin1Char('\n') + tr("started after %1").arg(toQt(m_model.stepOf(after).label));
     return tip;
+}
+
+void TimelinePanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fitLabels();
 }
 
 bool TimelinePanel::event(QEvent* event) {

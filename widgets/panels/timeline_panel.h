@@ -36,6 +36,7 @@ public:
 protected:
     void paintEvent(QPaintEvent* event) override;
     void showEvent(QShowEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
@@ -45,6 +46,8 @@ protected:
     bool event(QEvent* event) override;
 
 private:
+    static constexpr double kTwoLines = 30; ///< px; a higher row has a second line of text
+
     void refresh();
     void adopt(TimelineModel model);
     QString criticalPathText() const;
@@ -52,6 +55,13 @@ private:
     void move(double ns);
     void showAll();
     QRectF area() const;
+    /// Makes room for the names of all streams.
+    void fitLabels();
+    /// "modelled", "measured" or "measured on HOST".
+    QString timesOf(const PlanStream& stream) const;
+    QString oneLineOf(const PlanStream& stream) const;
+    /// Whether the rows have clocks that cannot be compared: a trace of ranks that simulate devices.
+    bool hasSeveralClocks() const;
     double rowHeight() const;
     double toX(double ns) const;
     double toNs(double x) const;
@@ -76,6 +86,7 @@ private:
     std::weak_ptr<const RunFigures> m_whole; ///< the figures of the current or pending model
     LatestTask m_maker;                      ///< builds the model of a long run
     FrameBudget m_budget;
+    double m_labelWidth = 152; ///< px
     double m_from = 0;
     double m_to = 0;
     std::optional<QPointF> m_pressed;
