@@ -36,7 +36,7 @@ struct EdgeRun {
     bool modelled = true;  ///< all of it, or a part
     bool predicted = true; ///< no run has used the edge yet
     double modelledNs = 0; ///< beside the measured time of an overlay; else 0
-    std::string link;      ///< the modelled link to another rank; empty for messages of a real run
+    std::string link{};    ///< the modelled link to another rank; empty for messages of a real run
 };
 
 /// Whether a node reads a file on the host and copies it to its lane's device, as in compile().
