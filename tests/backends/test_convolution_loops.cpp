@@ -148,6 +148,10 @@ class TestConvolutionLoops : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void init() {
+        if (builds().empty()) QSKIP("this CPU has no AVX2");
+    }
+
     void pointwiseOnesAreExact() {
         Dice dice(1);
         int count = 0;
@@ -163,7 +167,7 @@ private Q_SLOTS:
                     if (QTest::currentTestFailed()) return;
                     ++count;
                 }
-        if (__builtin_cpu_supports("avx2")) QVERIFY(count >= 48);
+        QVERIFY(count >= 48);
     }
 
     /// More channels than the cache holds factors of, and more positions than a block has.

@@ -16,15 +16,18 @@ struct PanelEnding {
     float alpha = 0; ///< of swish and leakyRelu
 };
 
-/// Columns of a unit. A panel has 1 to kPanelUnits of them.
+/// A unit is this many neighbouring columns of the weights.
 inline constexpr std::int64_t kUnitColumns = 16;
+/// A panel is 1 to this many neighbouring units.
 inline constexpr std::int64_t kPanelUnits = 3;
-/// Rows of the weights that are multiplied before the next ones, so that a panel of them stays in the cache.
+/// The weights are multiplied in ranges of at most this many rows, so that a panel of a range stays in the
+/// cache.
 inline constexpr std::int64_t kMostInner = 512;
 
-/// A product of rows of x, one after the other, with a packed matrix of inner × columns. The matrix is cut
-/// into `blocks` ranges of rows and `panels` ranges of units, as evenly as possible; zeros fill the last
-/// unit. For each range of rows, the panels follow each other, each row by row.
+/// A product of x, whose rows follow each other in memory, with a packed matrix of inner × columns. The
+/// matrix is cut into `blocks` ranges of rows and `panels` ranges of units, as evenly as possible. Zeros fill
+/// the last unit. In memory, the panels of the first range of rows come first; the elements of a panel are
+/// row-major.
 struct PanelSizes {
     std::int64_t inner = 0;
     std::int64_t columns = 0;
