@@ -95,22 +95,21 @@ void bottleneckKernel(const KernelContext& ctx) {
                                                  DenseInput(ctx.inputs[BottleneckPorts::biases[2]])};
     const Tensor channelsLast = isChannelsLast(y) ? Tensor() : Tensor::onHost({y.dtype, y.shape});
     auto* const result = channelsLast ? static_cast<float*>(channelsLast.data()) : y.as<float>();
-    const Shape& filteredShape = ctx.outputs[1].shape;
     const bool excites = ctx.attributes.flag("excites");
-    std::vector<float> means(excites ? static_cast<std::size_t>(filteredShape[1]) : 0);
+    std::vector<float> means(excites ? static_cast<std::size_t>(ctx.outputs[1].shape[1]) : 0);
     const std::int64_t xImage = shape.elementCount() / shape[0];
-    const std::int64_t filteredImage = filteredShape.elementCount() / shape[0];
     const std::int64_t yImage = y.elementCount() / shape[0];
     for (std::int64_t image = 0; image < shape[0]; ++image) {
-        float* const filtered = ctx.outputs[1].as<float>() + image * filteredImage;
         const float* const xOfImage = x.data() + image * xImage;
         const float* const addedToImage = added.data() ? added.data() + image * yImage : nullptr;
         float* const yOfImage = result + image * yImage;
         if (!excites) {
             state.block->run(xOfImage, biases[0].as<float>(), biases[1].as<float>(), biases[2].as<float>(),
-                             addedToImage, filtered, yOfImage);
+                             addedToImage, yOfImage);
             continue;
         }
+        const TensorView& output = ctx.outputs[1];
+        float* const filtered = output.as<float>() + image * (output.elementCount() / shape[0]);
         state.block->filter(xOfImage, biases[0].as<float>(), biases[1].as<float>(), filtered, means.data());
         const std::vector<float> factors =
             ExcitationProducts(ctx, BottleneckPorts::excitation).factors(means);

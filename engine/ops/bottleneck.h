@@ -22,10 +22,10 @@ struct BottleneckPorts {
 };
 
 /// An inverted bottleneck in f32 with constant weights: y = ending(projection(scaled(filter(expansion(x)))) +
-/// added), where the scaling is a squeeze-and-excitation block. Output 0 is y, output 1 the result of the
-/// filter, which is channels-last. Attributes: those of the filter's convolution and of
-/// squeezeExciteKernel(), "expands", whether there is an expansion, "excites", whether there is a scaling,
-/// and the three endings (setEnding()).
+/// added), where the scaling is a squeeze-and-excitation block. Output 0 is y, output 1, with a
+/// scaling only, the result of the filter, which is channels-last. Attributes: those of the filter's
+/// convolution and of squeezeExciteKernel(), "expands", whether there is an expansion, "excites", whether
+/// there is a scaling, and the three endings (setEnding()).
 void bottleneckKernel(const KernelContext& context);
 
 /// Sets an attribute of bottleneckKernel(): what follows the convolution of a part.

@@ -223,12 +223,15 @@ void Compiler::fuseBottlenecks() {
         replacement.op->channelsLast = ChannelsLast::wanted;
         replacement.op->kernel = bottleneckKernel;
         replacement.op->inputs.resize(inputs.size());
-        replacement.op->outputs.emplace_back();
+        if (block.excitation) replacement.op->outputs.emplace_back();
         replacement.become(*m_plan, last, std::move(inputs), result, std::move(attributes), flops, isGone);
-        // The filter's result has memory of the plan, for the time of the step.
-        last.outputs.push_back(filtered);
-        m_plan->values[filtered].absent = false;
-        m_plan->values[filtered].channelsLast = true;
+        if (block.excitation) {
+            // The filter's result, all of which the means need, has memory of the plan, for the time of the
+            // step.
+            last.outputs.push_back(filtered);
+            m_plan->values[filtered].absent = false;
+            m_plan->values[filtered].channelsLast = true;
+        }
         m_plan->chainOps.push_back(replacement.op);
     }
     if (!found.empty()) dropSteps(isGone);

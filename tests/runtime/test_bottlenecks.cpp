@@ -147,6 +147,9 @@ private Q_SLOTS:
         QVERIFY(isFused(*fused, n));
         const Step& step = *stepOf(*fused, n.projection);
         QCOMPARE(std::ranges::count(step.op->name, '+'), static_cast<std::ptrdiff_t>(n.members.size()) - 1);
+        // The filter's result exists for the excitation only.
+        QCOMPARE(step.outputs.size(),
+                 std::size_t{variants()[static_cast<std::size_t>(number)].excites ? 2U : 1U});
         const auto single = n.plan({.fuse = false});
         QVERIFY(!isFused(*single, n));
         const RunResult a = runToEnd(fused, {.iterations = 3});

@@ -28,9 +28,8 @@ ChannelsEnding withBias(const ProductEnding& ending, const float* bias) {
 struct InvertedBottleneck::Filtering {
     const float* x;
     ChannelsEnding expanded, filtered;
-    float* y;
-    float* sums;           ///< of each row of y, by channel; null: not computed
-    bool isReused = false; ///< all strips of a thread go to the rows of its first one
+    float* y;    ///< null: each strip goes to memory of its thread
+    float* sums; ///< of each row of y, by channel; null: not computed
 };
 
 /// Expanded rows [top, bottom) of x, of the channels of a panel.
@@ -164,9 +163,11 @@ void InvertedBottleneck::filterStrips(const Filtering& given, std::int64_t first
     for (std::int64_t panel = firstPanel; panel < lastPanel; ++panel)
         strips.push_back({memory.data() + stripFloats() * (panel - firstPanel)});
     const std::int64_t atOnce = stripRows();
+    const std::int64_t rowFloats = m_columns.out * m_sizes.channels;
+    const ScratchFloats filtered(given.y ? 0 : atOnce * rowFloats);
     for (std::int64_t begin = first; begin < last; begin += atOnce) {
         const std::int64_t end = std::min(begin + atOnce, last);
-        float* const y = given.y + (given.isReused ? first : begin) * m_columns.out * m_sizes.channels;
+        float* const y = given.y ? given.y + begin * rowFloats : filtered.data();
         for (std::int64_t panel = firstPanel; panel < lastPanel; ++panel)
             filterRows(given, panel, begin, end, strips[static_cast<std::size_t>(panel - firstPanel)], y);
         then(begin, end, y);
@@ -219,19 +220,16 @@ void InvertedBottleneck::filter(const float* x, const float* expandBias, const f
 }
 
 void InvertedBottleneck::run(const float* x, const float* expandBias, const float* filterBias,
-                             const float* bias, const float* added, float* filtered, float* y) const {
+                             const float* bias, const float* added, float* y) const {
     // By rows, the projection reads rows of the same thread, and the threads wait for each other only once.
     constexpr std::int64_t kFewTimes = 1;
     if (!isByRows(kFewTimes)) {
-        filter(x, expandBias, filterBias, filtered, nullptr);
-        return project(filtered, nullptr, bias, added, y);
+        const ScratchFloats filtered(m_sizes.window.outCount() * m_sizes.channels);
+        filter(x, expandBias, filterBias, filtered.data(), nullptr);
+        return project(filtered.data(), nullptr, bias, added, y);
     }
-    const Filtering given{x,
-                          withBias(m_sizes.expanded, expandBias),
-                          withBias(m_sizes.filtered, filterBias),
-                          filtered,
-                          nullptr,
-                          true};
+    const Filtering given{x, withBias(m_sizes.expanded, expandBias), withBias(m_sizes.filtered, filterBias),
+                          nullptr, nullptr};
     const ChannelsEnding ending = withBias(m_sizes.projected, bias);
     const ProductSizes sizes = projectionSizes();
     const std::int64_t rowFloats = m_columns.out * m_sizes.outChannels;

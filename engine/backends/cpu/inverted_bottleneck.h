@@ -44,10 +44,9 @@ public:
                  float* y) const;
 
     /// One image: filter() and project() without factors. With enough rows, each thread projects the rows
-    /// that it has just filtered. `filtered` has room for the filter's result; its contents are undefined
-    /// after it.
+    /// that it has just filtered.
     void run(const float* x, const float* expandBias, const float* filterBias, const float* bias,
-             const float* added, float* filtered, float* y) const;
+             const float* added, float* y) const;
 
 private:
     InvertedBottleneck(const BottleneckSizes& sizes, const ChannelsLastKernels& kernels);
