@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "formats/file_claims.h"
+#include "formats/project.h"
 #include "profile/run_trace.h"
 #include "widgets/canvas/detail.h"
 #include "widgets/canvas/thumbnail.h"
@@ -11,6 +12,7 @@
 #include "widgets/theme.h"
 
 #include <QApplication>
+#include <QBuffer>
 #include <QElapsedTimer>
 #include <QEventLoop>
 #include <QLayout>
@@ -22,6 +24,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 namespace twb {
@@ -152,9 +155,17 @@ QImage WindowScreenshot::picture(MainWindow& window) const {
 }
 
 bool WindowScreenshot::save(MainWindow& window) const {
-    if (picture(window).save(toQt(m_options.screenshot), "PNG")) return true;
-    say(QStringLiteral("%1 cannot be written").arg(toQt(m_options.screenshot)));
-    return false;
+    QByteArray png;
+    QBuffer buffer(&png);
+    buffer.open(QIODevice::WriteOnly);
+    picture(window).save(&buffer, "PNG");
+    try {
+        writeFileAtomically(m_options.screenshot, std::string_view(png.constData(), std::size_t(png.size())));
+    } catch (const Error& error) {
+        say(toQt(error.what()));
+        return false;
+    }
+    return true;
 }
 
 ExitCode WindowScreenshot::take(MainWindow& window, const QString& file) const {

@@ -39,6 +39,7 @@ private Q_SLOTS:
     void aThumbnailShowsNoErrorOfMissingData();
     void withoutAFileItShowsTheStartPage();
     void saysWhatIsWrong();
+    void saysWhyThePictureIsNotWritten();
     void explainsItsOptions();
     void neverReplacesAFileOfTheGraph();
     void saysWhyAGraphWasNotRun();
@@ -116,6 +117,15 @@ void TestScreenshot::saysWhatIsWrong() {
                  .exit,
              3);
     QVERIFY(QFile::exists(out)); // shows the errors
+}
+
+/// It printed a line of libpng, and no reason of its own.
+void TestScreenshot::saysWhyThePictureIsNotWritten() {
+    const Outcome outcome = run({QStringLiteral("--screenshot"), QStringLiteral("/dev/full"),
+                                 sourcePath("resources/examples/digits.twb")});
+    QCOMPARE(outcome.exit, 4);
+    QCOMPARE(outcome.error,
+             QStringLiteral("tensor-workbench: /dev/full cannot be written: No space left on device\n"));
 }
 
 void TestScreenshot::explainsItsOptions() {
