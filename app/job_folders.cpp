@@ -52,7 +52,8 @@ std::optional<std::string> firstText(const fs::path& path, const std::string& te
     ::close(file);
     const bool isWritten = ::link(own.c_str(), path.c_str()) == 0 || errno == EEXIST; // atomic, also on NFS
     ::unlink(own.c_str());
-    return isWritten ? std::optional(contentOf(path)) : std::nullopt;
+    const std::string first = isWritten ? contentOf(path) : std::string();
+    return first.empty() ? std::nullopt : std::optional(first); // the folder may have been removed meanwhile
 }
 
 } // namespace

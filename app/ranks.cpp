@@ -276,6 +276,7 @@ JobFolders Ranks::folders() const { return m_shared->hasFolders ? m_shared->fold
 
 /// What a rank of this machine shows; null if it is on another one.
 const RankPulse* Ranks::open(int rank) const {
+    if (!m_shared->folders.hasHere()) return nullptr;
     const int file = ::open(m_shared->folders.fileOf(rank).c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return nullptr;
     void* const memory = ::mmap(nullptr, sizeof(RankPulse), PROT_READ, MAP_SHARED, file, 0);

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <vector>
 
 namespace twb {
@@ -36,15 +35,22 @@ std::string withoutCommand(const CLI::App& app, const std::vector<std::string>& 
 
 /// A sentence of CLI11 in plain words: "--to: x not in {a,b}", "--output: 1 required FILE missing".
 std::string plainSentence(const std::string& what) {
-    static const std::regex choice(R"((.*): (.*) not in \{(.*)\})");
-    static const std::regex value(R"((.*): 1 required (.*) missing)");
-    std::smatch part;
-    if (std::regex_match(what, part, choice)) {
-        const std::string choices = std::regex_replace(part[3].str(), std::regex(","), ", ");
-        return fmt::format("{}: \"{}\" is not one of {}", part[1].str(), part[2].str(), choices);
+    const std::size_t colon = what.find(": ");
+    if (colon == std::string::npos) return what;
+    const std::string name = what.substr(0, colon);
+    const std::string rest = what.substr(colon + 2);
+    constexpr std::string_view among = " not in {";
+    if (const std::size_t at = rest.rfind(among); at != std::string::npos && rest.ends_with('}')) {
+        std::string choices;
+        for (const char c : rest.substr(at + among.size(), rest.size() - at - among.size() - 1))
+            choices += c == ',' ? std::string(", ") : std::string(1, c);
+        return fmt::format("{}: \"{}\" is not one of {}", name, rest.substr(0, at), choices);
     }
-    if (std::regex_match(what, part, value))
-        return fmt::format("{} needs a value: {}", part[1].str(), part[2].str());
+    constexpr std::string_view required = "1 required ";
+    constexpr std::string_view missing = " missing";
+    if (rest.starts_with(required) && rest.ends_with(missing))
+        return fmt::format("{} needs a value: {}", name,
+                           rest.substr(required.size(), rest.size() - required.size() - missing.size()));
     return what;
 }
 

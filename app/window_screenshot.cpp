@@ -99,9 +99,9 @@ ExitCode WindowScreenshot::run(MainWindow& window, const QString& file) const {
 
 ExitCode WindowScreenshot::showTrace(MainWindow& window) const {
     try {
-        const QString remark = window.runs().show(readRunTrace(m_options.trace), toQt(m_options.trace));
-        if (remark.isEmpty()) return ExitCode::fine;
-        say(remark);
+        if (window.runs().show(readRunTrace(m_options.trace), toQt(m_options.trace)).isEmpty())
+            return ExitCode::fine;
+        say(toQt(m_options.trace) + QStringLiteral(" was recorded from another graph"));
         return ExitCode::fileError;
     } catch (const Error& error) {
         say(toQt(error.what()));
@@ -158,7 +158,11 @@ bool WindowScreenshot::save(MainWindow& window) const {
     QByteArray png;
     QBuffer buffer(&png);
     buffer.open(QIODevice::WriteOnly);
-    picture(window).save(&buffer, "PNG");
+    if (!picture(window).save(&buffer, "PNG")) {
+        say(QStringLiteral("%1 cannot be written: there is not enough memory for a picture of this size")
+                .arg(toQt(m_options.screenshot)));
+        return false;
+    }
     try {
         writeFileAtomically(m_options.screenshot, std::string_view(png.constData(), std::size_t(png.size())));
     } catch (const Error& error) {

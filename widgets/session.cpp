@@ -5,6 +5,7 @@
 
 #include <QFileInfo>
 #include <QPointer>
+#include <QScreen>
 #include <QSettings>
 #include <QTimer>
 
@@ -33,8 +34,11 @@ MainWindow& Session::addWindow() {
     window->setAttribute(Qt::WA_DeleteOnClose);
     if (!m_windows.empty()) m_windows.back()->rememberLayout();
     window->restoreLayout();
-    if (!m_windows.empty() && !window->isMaximized())
-        window->move(m_windows.back()->pos() + QPoint(kCascade, kCascade));
+    if (!m_windows.empty() && !window->isMaximized()) {
+        const QPoint place = m_windows.back()->pos() + QPoint(kCascade, kCascade);
+        if (window->screen()->availableVirtualGeometry().contains(QRect(place, window->size())))
+            window->move(place);
+    }
     m_windows.push_back(window);
     connect(window, &MainWindow::windowRequested, this, [this] {
         MainWindow& other = addWindow();

@@ -76,8 +76,10 @@ void WindowLayout::restore() {
 }
 
 void WindowLayout::divide() {
-    const int width = m_window.width();
-    const int height = m_window.height();
+    // A maximised window has its final size only after it is shown.
+    const QSize size = m_window.isMaximized() ? m_window.screen()->availableSize() : m_window.size();
+    const int width = size.width();
+    const int height = size.height();
     const auto [palette, inspector, bottom] = panelsOf(m_columns, m_middle);
     const auto sizeOf = [&](const Panel& panel, int standard, int least, int most) {
         const int kept = m_isRestored ? QSettings().value(panel.sizeKey()).toInt() : 0;

@@ -231,7 +231,8 @@ private:
         for (int peer = 0; peer < size(); ++peer)
             if (peer != rank()) listen(peer, now);
         if (isAborted()) return end(now);
-        if (now - m_beaten >= m_beatNs) {
+        // The first step is told at once, since the rank may be lost before the next message is due.
+        if (now - m_beaten >= m_beatNs || (!m_hasBeatenStep && !m_lastNode.empty())) {
             m_beaten = now;
             tell({});
         }
@@ -256,6 +257,7 @@ private:
             beat.isModelled = figures.isModelled ? 1 : 0;
         }
         if (!own.node.empty()) m_lastNode = own.node; // a rank may be lost between two steps
+        m_hasBeatenStep = !m_lastNode.empty();
         write(beat.node, m_lastNode);
         write(beat.sentence, sentence);
         for (int peer = 0; peer < size(); ++peer)
@@ -385,8 +387,9 @@ private:
     bool m_isOpen = false;
     bool m_isLeaving = false;
     bool m_hasToldStep = false;
-    std::string m_lastNode; ///< the step in which this rank is, or was last
-    bool m_isTold = false;  ///< the other ranks know that the world has ended
+    std::string m_lastNode;       ///< the step in which this rank is, or was last
+    bool m_hasBeatenStep = false; ///< the other ranks know a step of this one
+    bool m_isTold = false;        ///< the other ranks know that the world has ended
     std::int64_t m_retold = 0;
     std::uint64_t m_calls = 0; ///< of all ranks, that this one has begun
     static constexpr int kAll = -1;

@@ -59,10 +59,10 @@ void ParentLauncher::endAfter(std::chrono::milliseconds grace) const {
     if (m_process > 0) ::close_range(0, static_cast<unsigned>(m_process) - 1, 0);
     ::close_range(static_cast<unsigned>(m_process) + 1, ~0U, 0);
     if (endsWithin(m_process, grace)) ::_exit(0);
-    const std::string said = fmt::format("twb: the ranks of this machine have ended, and mpirun still waits "
-                                         "for another machine after {:g} s: it "
-                                         "is ended now\n",
-                                         std::chrono::duration<double>(grace).count());
+    const std::string said = fmt::format(
+        "twb: mpirun has not ended {:g} s after the ranks of this machine, and may wait for another "
+        "machine: twb ends it now\n",
+        std::chrono::duration<double>(grace).count());
     if (const int err = ::open(inProc(m_id, "fd/2").c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK);
         err >= 0) [[maybe_unused]]
         const ssize_t written = ::write(err, said.data(), said.size());

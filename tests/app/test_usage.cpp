@@ -114,6 +114,14 @@ private Q_SLOTS:
         row({"ops", "Xyzzy"}, "there is no op \"Xyzzy\"; twb ops lists all ops\n");
         row({"import", "a.twb", "-o", "b.twb"}, "a.twb is a project already; twb import reads ONNX models");
     }
+    /// A pattern of the shell may stand for thousands of files.
+    void manyArgumentsAreNoCrash() {
+        const Program twb;
+        twb.save("a.twb", crossingGraph());
+        const Ended ended = twb.run(QStringList{"run", "a.twb"} + QStringList(9000, "values.npy"));
+        QCOMPARE(ended.exit, 2);
+        QCOMPARE(ended.err, "twb: run: unexpected argument \"values.npy\"; see `twb run --help`\n");
+    }
     void wrongArgumentIsNamed() {
         QFETCH(QStringList, arguments);
         QFETCH(QString, says);
