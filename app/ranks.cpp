@@ -1,6 +1,7 @@
 #include "app/ranks.h"
 
 #include "app/placement_options.h"
+#include "app/terminal.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
@@ -377,6 +378,15 @@ ExitCode Ranks::end(const Error& error) {
     const ExitCode exit = exitCodeOf(error.code());
     m_world->abort(fmt::format("rank {} failed: {}", m_world->rank(), error.what()), static_cast<int>(exit));
     return exit;
+}
+
+ExitCode Ranks::endTogether(const Error& error) {
+    printMessage(error.what());
+    // The launcher ends the other ranks when the first one ends, also rank 0, whose sentence the user reads.
+    Collective barrier;
+    barrier.label = "end";
+    m_world->run(barrier);
+    return exitCodeOf(error.code());
 }
 
 void Ranks::active(const RankActivity& activity) noexcept {

@@ -55,6 +55,8 @@ public:
     /// Ends the job for all ranks because of an error of this one, and prints it, unless that was done
     /// before. Alone, it throws the error.
     ExitCode end(const Error& error);
+    /// Prints an error that all ranks have found, each in its own output. All ranks must call it.
+    ExitCode endTogether(const Error& error);
 
     /// Why the job has failed, in the words that the watch of a rank has printed; "" if it has not failed.
     std::string whyFailed() const;

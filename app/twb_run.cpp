@@ -453,8 +453,9 @@ ExitCode runOnRanks(const RunCommand& command, JunitCase& outcome) {
     });
     try {
         return run(command, ranks, outcome);
-    } catch (const DifferentPlans&) {
-        throw; // on all ranks
+    } catch (const DifferentPlans& error) {
+        outcome = {command.file, JunitCase::Outcome::error, error.what(), {}, 0};
+        return ranks.endTogether(error);
     } catch (const Error& error) {
         return ranks.end(error);
     }

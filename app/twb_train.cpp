@@ -392,8 +392,8 @@ ExitCode trainOnRanks(const TrainCommand& command) {
     });
     try {
         return train(command, ranks);
-    } catch (const DifferentPlans&) {
-        throw; // on all ranks
+    } catch (const DifferentPlans& error) {
+        return ranks.endTogether(error);
     } catch (const Error& error) {
         return ranks.end(error);
     }
