@@ -342,13 +342,18 @@ ExitCode run(const RunCommand& command, const Ranks& ranks, JunitCase& outcome) 
         else if (ranks.isFirst())
             writeOutputs(outputs, report.result, *plan);
     }
+    // The first reason of all ranks is printed already; this rank may have found another one.
+    const std::string own = world.abortSentence();
+    const std::string why = own.empty() ? own : ranks.whyFailed();
+    for (StepError& error : report.result.errors)
+        if (!own.empty() && error.message.ends_with(own))
+            error.message.replace(error.message.size() - own.size(), own.size(), why);
     if (ranks.isFirst()) {
         if (!command.report.empty()) writeFileAtomically(command.report, toJson(report));
     }
     writeTrace(command, report, watch, ranks);
     if (!command.quiet) printResult(toTable(report, stdoutHasColor()));
-    sayRemarks();                                  // remarks that are known only after the run
-    const std::string why = world.abortSentence(); // is printed already
+    sayRemarks(); // remarks that are known only after the run
     for (const StepError& error : report.result.errors)
         if (why.empty() || !error.message.ends_with(why)) printMessage(error.message);
     if (report.result.status == RunStatus::cancelled) printMessage(command.file + ": cancelled");

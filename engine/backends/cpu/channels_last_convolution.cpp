@@ -289,8 +289,10 @@ bool isDepthwise(const Convolution& s) {
 
 /// Windows for which the kernels are faster than oneDNN's without a function, too.
 bool hasFastColumns(const Window& window) {
-    const std::int64_t columns = window.axes[1].kernel;
-    return __builtin_cpu_supports("avx512f") && (columns == 3 || columns == 5 || columns == 7);
+    const WindowAxis& across = window.axes[1];
+    const bool isShort = across.kernel == 3 || across.kernel == 5;
+    return __builtin_cpu_supports("avx512f") &&
+           (across.stride == 1 ? isShort || across.kernel == 7 : isShort && across.stride == 2);
 }
 
 } // namespace
