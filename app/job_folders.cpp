@@ -42,8 +42,8 @@ std::string contentOf(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The text that the first process of all machines has written to this file: `text`, if it is this one.
-/// Nothing if the file cannot be written.
+/// Writes `text` to this file, unless a process of any machine has written the file before. Returns its text;
+/// nothing if it cannot be written.
 std::optional<std::string> firstText(const fs::path& path, const std::string& text) {
     std::string own = path.string() + "-XXXXXX";
     const int file = ::mkostemp(own.data(), O_CLOEXEC);

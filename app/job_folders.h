@@ -38,8 +38,8 @@ public:
         bool isSaid = false;      ///< another machine has said a reason and has removed the shared folder
         std::string reason;       ///< the first reason of all machines, or this process's own one
     };
-    /// Writes a reason into the folders, unless they have one. `doubt` ends a reason that no other machine
-    /// can confirm.
+    /// Writes a reason into the folders, unless they have one. `doubt` is appended to the reason if it is not
+    /// known to be the first one of all machines.
     Turn claim(const std::string& reason, std::string_view doubt) const;
 
     /// Waits up to 2 s for a reason that the watch of another rank may say.
@@ -58,7 +58,7 @@ private:
     Path m_shared{};
 };
 
-/// Writes all bytes, unless an error occurs.
+/// Writes all bytes; stops at an error, which is not reported.
 void writeAll(int descriptor, std::string_view text);
 
 } // namespace twb

@@ -33,7 +33,7 @@ std::string withoutCommand(const CLI::App& app, const std::vector<std::string>& 
     return fmt::format("unknown command \"{}\"{}", word, near.empty() ? commands : near);
 }
 
-/// A sentence of CLI11 in plain words: "--to: x not in {a,b}", "--output: 1 required FILE missing".
+/// Rewords two messages of CLI11, "--to: x not in {a,b}" and "--output: 1 required FILE missing".
 std::string plainSentence(const std::string& what) {
     const std::size_t colon = what.find(": ");
     if (colon == std::string::npos) return what;

@@ -8,8 +8,8 @@ namespace twb {
 class BottomPanel;
 
 /// The size and place of a window and its panels: which are shown, their sizes, and the current page of the
-/// bottom panel. The settings keep one layout, that of the window
-/// that was closed last or from which the last one was opened.
+/// bottom panel. The settings keep one layout: that of the window that was closed last, or from which another
+/// one was opened last.
 class WindowLayout {
 public:
     /// `columns`: palette, middle, inspector. `middle`: canvas, bottom panel. All outlive it.

@@ -20,7 +20,8 @@ namespace {
 
 std::string inProc(int process, std::string_view file) { return fmt::format("/proc/{}/{}", process, file); }
 
-/// Debian's mpirun.openmpi is a link, so the names may go on.
+/// A process has the name of the file that was started, such as Debian's mpirun.openmpi, so beginnings are
+/// compared.
 bool isMpirun(int process) {
     std::string name;
     std::getline(std::ifstream(inProc(process, "comm")), name);
@@ -66,7 +67,7 @@ void ParentLauncher::endAfter(std::chrono::milliseconds grace) const {
     if (const int err = ::open(inProc(m_id, "fd/2").c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK);
         err >= 0) [[maybe_unused]]
         const ssize_t written = ::write(err, said.data(), said.size());
-    // The second signal ends an mpirun that cannot end in order.
+    // At the first signal, mpirun tries to stop its daemons; at the second one, it ends at once.
     constexpr std::chrono::seconds between(5);
     for (int i = 0; i < 2; ++i) {
         ::syscall(SYS_pidfd_send_signal, m_process, SIGTERM, nullptr, 0);

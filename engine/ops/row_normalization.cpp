@@ -8,15 +8,14 @@
 #include "ops/dispatch.h"
 #include "ops/examples.h"
 #include "ops/families.h"
+#include "ops/reduction_rules.h"
 #include "ops/schema.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <type_traits>
 
 namespace twb {
@@ -193,19 +192,6 @@ void layerNormalizationKernel(const KernelContext& ctx) {
     viaFloat<layerNormalizationLoops>(ctx);
 }
 
-/// Σ x², in double.
-template <class T> double squareSum(const T* x, std::int64_t count) {
-    const auto square = [](double v) { return v * v; };
-    if constexpr (std::is_same_v<T, float>) {
-        std::array<double, 8> lanes{};
-        const std::int64_t whole = count / 8 * 8;
-        vectorAddRows(Summand::square, x, count / 8, 8, 8, lanes.data());
-        return std::accumulate(lanes.begin(), lanes.end(), laneSum(x + whole, count - whole, square));
-    } else {
-        return laneSum(x, count, square);
-    }
-}
-
 template <class T, class V> void rmsRows(const KernelContext& ctx) {
     const DenseInput x(ctx.inputs[0]);
     const Rows rows(x.shape(), rowAxis(ctx));
@@ -215,7 +201,9 @@ template <class T, class V> void rmsRows(const KernelContext& ctx) {
         const T* const from = x.as<T>() + row * rows.length;
         V* const to = ctx.outputs[0].as<V>() + row * rows.length;
         const V* const factor = scale.of<V>(row);
-        const double mean = squareSum(from, rows.length) / static_cast<double>(rows.length);
+        double squares = 0;
+        reduction::addRow(SumRule<T, Square>{}, squares, from, 1, rows.length, 0);
+        const double mean = squares / static_cast<double>(rows.length);
         const T f = static_cast<T>(1 / std::sqrt(mean + epsilon));
         if constexpr (std::is_same_v<T, float> && std::is_same_v<V, float>)
             vectorScaleEach(from, f, factor, to, rows.length);

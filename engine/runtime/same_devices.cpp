@@ -17,7 +17,7 @@
 namespace twb {
 namespace {
 
-/// What a rank has behind a lane that may be a GPU.
+/// The device that a rank uses for a lane that may be a GPU.
 struct LaneDevice {
     enum class Kind : char { real = 'r', simulated = 's', cpu = 'c' };
 
@@ -29,7 +29,7 @@ struct LaneDevice {
 
 constexpr std::size_t kLongestReason = 160;
 
-/// The end of "cuda:0 uses a simulated NVIDIA H200: NVIDIA driver not found (libcuda.so.1)".
+/// The part after the colon of "cuda:0 uses a simulated NVIDIA H200: NVIDIA driver not found (libcuda.so.1)".
 std::string reasonOf(const DeviceMap& devices, Device device) {
     const std::string remark = devices.remark(device);
     const std::size_t colon = remark.find(": ");

@@ -13,7 +13,7 @@ namespace twb {
 /// The plan names devices as the rank `seenBy` sees them (graph/rank_lanes.h).
 std::vector<std::uint64_t> stepHashes(const Plan& plan, int seenBy = 0);
 
-/// All ranks have found that their plans differ.
+/// All ranks have found the same difference between their plans or devices.
 class DifferentPlans final : public Error {
 public:
     explicit DifferentPlans(const std::string& sentence) : Error(ErrorCode::badGraph, sentence) {}

@@ -62,7 +62,7 @@ public:
     explicit RanksPanel(const RunController& runs, QWidget* parent = nullptr);
     /// To be placed beside the panel's tab.
     QWidget* controls() const noexcept;
-    /// Focuses the first thing to use: the table or, without ranks, the button that opens a trace.
+    /// Gives the focus to the table or, without ranks, to the button that opens a trace.
     void focus();
 
 Q_SIGNALS:

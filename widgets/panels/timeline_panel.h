@@ -55,12 +55,12 @@ private:
     void move(double ns);
     void showAll();
     QRectF area() const;
-    /// Makes room for the names of all streams.
+    /// Makes the column of names as wide as the longest name of a stream, up to a share of the panel.
     void fitLabels();
     /// "modelled", "measured" or "measured on HOST".
     QString timesOf(const PlanStream& stream) const;
     QString oneLineOf(const PlanStream& stream) const;
-    /// Whether the rows have clocks that cannot be compared: a trace of ranks that simulate devices.
+    /// Whether the rows have clocks that cannot be compared, as in a trace of ranks that simulate devices.
     bool hasSeveralClocks() const;
     double rowHeight() const;
     double toX(double ns) const;

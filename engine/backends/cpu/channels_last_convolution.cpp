@@ -287,7 +287,7 @@ bool isDepthwise(const Convolution& s) {
            });
 }
 
-/// Windows for which the kernels are faster than oneDNN's without a function, too.
+/// Whether depthwise kernels for this window are faster than oneDNN's even if no activation function follows.
 bool hasFastColumns(const Window& window) {
     const WindowAxis& across = window.axes[1];
     const bool isShort = across.kernel == 3 || across.kernel == 5;

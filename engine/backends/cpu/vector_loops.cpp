@@ -264,8 +264,8 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
 
 namespace {
 
-/// Calls fold(state, element) for the elements of each row with the state of their column. `Width` columns at
-/// a time stay in registers; with fewer columns than that, the states are in memory.
+/// Calls fold(state, element) for the elements of each row with the state of their column. The states of
+/// exactly `Width` columns stay in registers; those of any other number are in memory.
 template <int Width, class State, class Fold>
 void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width, State* states,
               const Fold& fold) {
@@ -336,7 +336,7 @@ void scaleEach(const float* in, float factor, const float* factors, float* out, 
     const Pack by = all(factor);
     std::int64_t i = 0;
     for (; i + kWidth <= count; i += kWidth) {
-        fetchToWrite(out + i); // the next row
+        fetchToWrite(out + i); // usually of the next row
         store(out + i, load(in + i) * by * load(factors + i));
     }
     if (i == count) return;
