@@ -107,28 +107,14 @@ std::vector<Function> functions() {
 namespace {
 
 /// A build of the vectorised functions that this CPU can run.
-struct Build {
+struct Build : VectorLoops {
     const char* name;
-    decltype(&baseline::map) map;
-    decltype(&baseline::pow) pow;
-    decltype(&baseline::expSum) expSum;
-    decltype(&baseline::dots) dots;
-    decltype(&baseline::addRows) addRows;
-    decltype(&baseline::mostOfRows) mostOfRows;
-    decltype(&baseline::scaleEach) scaleEach;
-    decltype(&baseline::lstmUnits) lstmUnits;
 };
 
 std::vector<Build> builds() {
-    std::vector<Build> out{{"baseline", baseline::map, baseline::pow, baseline::expSum, baseline::dots,
-                            baseline::addRows, baseline::mostOfRows, baseline::scaleEach,
-                            baseline::lstmUnits}};
-    if (__builtin_cpu_supports("avx2"))
-        out.push_back({"AVX2", avx2::map, avx2::pow, avx2::expSum, avx2::dots, avx2::addRows,
-                       avx2::mostOfRows, avx2::scaleEach, avx2::lstmUnits});
-    if (__builtin_cpu_supports("avx512f"))
-        out.push_back({"AVX-512", avx512::map, avx512::pow, avx512::expSum, avx512::dots, avx512::addRows,
-                       avx512::mostOfRows, avx512::scaleEach, avx512::lstmUnits});
+    std::vector<Build> out{{baseline::vectorLoops, "baseline"}};
+    if (__builtin_cpu_supports("avx2")) out.push_back({avx2::vectorLoops, "AVX2"});
+    if (__builtin_cpu_supports("avx512f")) out.push_back({avx512::vectorLoops, "AVX-512"});
     return out;
 }
 

@@ -128,8 +128,6 @@ bool raise(const float* base, float exponent, float* out, std::int64_t count) {
     return false;
 }
 
-} // namespace
-
 void map(const VectorMap& map, const float* in, float* out, std::int64_t count) noexcept {
     const Pack a = all(map.a);
     const Pack b = all(map.b);
@@ -262,8 +260,6 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
     return sum;
 }
 
-namespace {
-
 /// Calls fold(state, element) for the elements of each row with the state of their column. The states of
 /// exactly `Width` columns stay in registers; those of any other number are in memory.
 template <int Width, class State, class Fold>
@@ -299,8 +295,6 @@ void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int6
     for (; rows >= kTogether; rows -= kTogether) add(std::integral_constant<int, kTogether>{});
     for (; rows > 0; --rows) add(std::integral_constant<int, 1>{});
 }
-
-} // namespace
 
 void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
              double* sums) noexcept {
@@ -354,8 +348,6 @@ void subtract(const float* in, float first, float second, float* out, std::int64
     if (i < count) storeSome(out + i, loadSome(in + i, count - i) - a - b, count - i);
 }
 
-namespace {
-
 /// The first `count` elements, and zeros.
 Pack loadPadded(const float* from, std::int64_t count) {
     float padded[kWidth];
@@ -371,8 +363,6 @@ float sumOf(Pack x) {
         for (std::int64_t k = 0; k < half; ++k) parts[k] += parts[k + half];
     return parts[0];
 }
-
-} // namespace
 
 void dots(const float* x, std::int64_t length, const float* rows, std::int64_t stride, float* out,
           std::int64_t count) noexcept {
@@ -392,8 +382,6 @@ void dots(const float* x, std::int64_t length, const float* rows, std::int64_t s
         for (int r = 0; r < kRows && i + r < count; ++r) out[i + r] = sumOf(sums[r]);
     }
 }
-
-namespace {
 
 /// R rows of y, for the columns of one panel. A pass over the rows of the panel makes `kPacks` vectors of
 /// each row, whose sums stay in registers.
@@ -423,8 +411,6 @@ void multiplyPanel(const float* x, std::int64_t xStride, std::int64_t inner, con
     }
 }
 
-} // namespace
-
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                   const float* panel, float* y, std::int64_t yStride) noexcept {
     for (; rows >= 4; rows -= 4, x += 4 * xStride, y += 4 * yStride)
@@ -452,6 +438,11 @@ void lstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, 
             k, [rest](const float* from) { return loadSome(from, rest); },
             [rest](float* to, Pack x) { storeSome(to, x, rest); });
 }
+
+} // namespace
+
+const VectorLoops vectorLoops{map,        pow,   max,       expSum,   dots,         addRows,
+                              mostOfRows, scale, scaleEach, subtract, multiplyRows, lstmUnits};
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept {

@@ -14,35 +14,12 @@ bool hasAvx2() noexcept {
 }
 
 /// The functions for this CPU.
-struct Loops {
-    decltype(&baseline::map) map;
-    decltype(&baseline::pow) pow;
-    decltype(&baseline::max) max;
-    decltype(&baseline::expSum) expSum;
-    decltype(&baseline::dots) dots;
-    decltype(&baseline::addRows) addRows;
-    decltype(&baseline::mostOfRows) mostOfRows;
-    decltype(&baseline::scale) scale;
-    decltype(&baseline::scaleEach) scaleEach;
-    decltype(&baseline::subtract) subtract;
-    decltype(&baseline::multiplyRows) multiplyRows;
-    decltype(&baseline::lstmUnits) lstmUnits;
-};
-
-#define TWB_LOOPS(isa)                                                                                       \
-    Loops {                                                                                                  \
-        isa::map, isa::pow, isa::max, isa::expSum, isa::dots, isa::addRows, isa::mostOfRows, isa::scale,     \
-            isa::scaleEach, isa::subtract, isa::multiplyRows, isa::lstmUnits                                 \
-    }
-
-const Loops& loops() noexcept {
-    static const Loops chosen = __builtin_cpu_supports("avx512f") ? TWB_LOOPS(avx512)
-                                : hasAvx2()                       ? TWB_LOOPS(avx2)
-                                                                  : TWB_LOOPS(baseline);
+const VectorLoops& loops() noexcept {
+    static const VectorLoops& chosen = __builtin_cpu_supports("avx512f") ? avx512::vectorLoops
+                                       : hasAvx2()                       ? avx2::vectorLoops
+                                                                         : baseline::vectorLoops;
     return chosen;
 }
-
-#undef TWB_LOOPS
 
 } // namespace
 
