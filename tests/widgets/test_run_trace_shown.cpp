@@ -31,6 +31,23 @@ struct Job : RankJob {
     }
 };
 
+/// A window in which a user has opened the trace of a divided graph.
+struct OpenedTrace {
+    explicit OpenedTrace(int iterations) {
+        const QString path = m_folder.filePath(QStringLiteral("t.json"));
+        job.writeTrace(path, iterations);
+        FileAnswer file(QString(), path);
+        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
+        isOpen = file.answered();
+    }
+    const DividedJob job;
+    WindowHand hand{job.maker.graph()};
+    bool isOpen = false;
+
+private:
+    const QTemporaryDir m_folder;
+};
+
 } // namespace
 
 class TestRunTraceShown : public QObject {
@@ -90,15 +107,10 @@ private Q_SLOTS:
 
     /// Each card has the time of the rank that computes it.
     void theCardsHaveTheTimesOfAllRanks() {
-        const DividedJob job;
-        const QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("t.json"));
-        job.writeTrace(path, 3);
-        WindowHand hand(job.maker.graph());
-        MainWindow& window = *hand.window;
-        FileAnswer file(QString(), path);
-        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
-        QVERIFY(file.answered());
+        OpenedTrace trace(3);
+        QVERIFY(trace.isOpen);
+        MainWindow& window = *trace.hand.window;
+        const DividedJob& job = trace.job;
         const RunState& state = window.runs().state();
         QVERIFY(!state.stale);
         QCOMPARE(state.nodes.at(job.product).ns, 2000.0); // rank 1
@@ -130,15 +142,10 @@ private Q_SLOTS:
 
     /// Rank 1 simulates its GPU: its clock is not that of rank 0, which measures.
     void clocksThatCannotBeComparedAreSaid() {
-        const DividedJob job;
-        const QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("t.json"));
-        job.writeTrace(path, 3);
-        WindowHand hand(job.maker.graph());
+        OpenedTrace trace(3);
+        QVERIFY(trace.isOpen);
+        WindowHand& hand = trace.hand;
         MainWindow& window = *hand.window;
-        FileAnswer file(QString(), path);
-        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
-        QVERIFY(file.answered());
         auto& timeline = *window.findChild<TimelinePanel*>();
         const QString said = timeline.accessibleDescription();
         QVERIFY2(said.startsWith(QLatin1String("Ranks with a simulated device have a clock of their own")),
@@ -164,15 +171,9 @@ private Q_SLOTS:
 
     /// The names of all tracks, and whether their times are measured, have room before the bars.
     void theNamesOfTracksHaveRoom() {
-        const DividedJob job;
-        const QTemporaryDir folder;
-        const QString path = folder.filePath(QStringLiteral("t.json"));
-        job.writeTrace(path, 1);
-        WindowHand hand(job.maker.graph());
-        FileAnswer file(QString(), path);
-        hand.key(Qt::Key_T, Qt::ControlModifier | Qt::AltModifier | Qt::ShiftModifier);
-        QVERIFY(file.answered());
-        auto& timeline = *hand.window->findChild<TimelinePanel*>();
+        OpenedTrace trace(1);
+        QVERIFY(trace.isOpen);
+        auto& timeline = *trace.hand.window->findChild<TimelinePanel*>();
         const QFontMetricsF metrics(twb::font(TextRole::small));
         double widest = 0;
         for (const std::uint32_t stream : timeline.model().streams())
