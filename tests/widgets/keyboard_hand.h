@@ -36,12 +36,19 @@ private:
     QTimer m_timer;
 };
 
+/// The open menu, once the platform has reported its activation. That report is queued: where a menu is
+/// closed before, the report comes afterwards and takes the focus from the window.
+inline QMenu* openMenu() {
+    auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    return menu && menu->windowHandle() == QGuiApplication::focusWindow() ? menu : nullptr;
+}
+
 /// Acts on the next menu that pops up, by keys.
 class MenuKeys : public QObject {
 public:
     explicit MenuKeys(std::function<void(QMenu&)> act) : m_act(std::move(act)) {
         connect(&m_timer, &QTimer::timeout, this, [this] {
-            auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+            QMenu* menu = openMenu();
             if (!menu) return;
             m_timer.stop();
             isSeen = true;

@@ -1,12 +1,11 @@
 #include "formats/project.h"
 #include "support/test_main.h"
+#include "widgets/keyboard_hand.h"
 #include "widgets/palette/op_list_model.h"
 #include "widgets/scene_text.h"
-#include "widgets/window_hand.h"
 
 #include <QDragEnterEvent>
 #include <QDropEvent>
-#include <QMenu>
 #include <QMimeData>
 
 using namespace twb;
@@ -146,7 +145,7 @@ private Q_SLOTS:
         WindowHand hand(g.graph);
         QTimer timer;
         connect(&timer, &QTimer::timeout, this, [&] {
-            auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+            QMenu* menu = openMenu();
             if (!menu) return;
             timer.stop();
             for (QAction* entry : menu->actions())

@@ -1,11 +1,10 @@
 #include "formats/project.h"
 #include "support/test_main.h"
-#include "widgets/window_hand.h"
+#include "widgets/keyboard_hand.h"
 
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QInputDialog>
-#include <QMenu>
 #include <QPushButton>
 #include <QToolTip>
 
@@ -166,7 +165,7 @@ private Q_SLOTS:
         QTimer timer;
         bool isMoved = false;
         connect(&timer, &QTimer::timeout, this, [&] {
-            auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+            QMenu* menu = openMenu();
             if (!menu) return;
             timer.stop();
             for (QAction* entry : menu->actions())

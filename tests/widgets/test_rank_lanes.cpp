@@ -1,10 +1,9 @@
 #include "formats/project.h"
 #include "support/test_main.h"
 #include "widgets/add_op.h"
+#include "widgets/keyboard_hand.h"
 #include "widgets/panels/ledger_model.h"
-#include "widgets/window_hand.h"
 
-#include <QMenu>
 #include <QMenuBar>
 
 #include <set>
@@ -46,7 +45,7 @@ public:
 
 private:
     void look() {
-        auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+        QMenu* menu = openMenu();
         if (!menu || menu == m_clicked) return;
         for (QAction* entry : menu->actions()) {
             if (entry->text().remove(QLatin1Char('&')) != m_left.front()) continue;
