@@ -384,16 +384,22 @@ std::vector<CollectiveWait> findWaits(World& world, const std::vector<Collective
     return out;
 }
 
-std::vector<std::string> gatherTexts(World& world, std::string own, const std::string& label) {
-    const std::size_t ranks = world.info().simulated ? 1 : static_cast<std::size_t>(world.size());
-    std::vector<std::string> out;
-    if (ranks == 1) {
-        out.push_back(std::move(own));
-        return out;
-    }
+namespace {
+
+/// The sizes of a text on all ranks that exist.
+std::vector<std::int64_t> sizesOnRanks(World& world, const std::string& own, const std::string& label) {
     const auto size = static_cast<std::int64_t>(own.size());
-    std::vector<std::int64_t> sizes(ranks);
+    if (world.info().simulated || world.size() == 1) return {size};
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(world.size()));
     world.run({CollectiveKind::allGather, Reduction::sum, DType::i64, &size, sizes.data(), 1, 0, label});
+    return sizes;
+}
+
+} // namespace
+
+std::vector<std::string> gatherTexts(World& world, std::string own, const std::string& label) {
+    const std::vector<std::int64_t> sizes = sizesOnRanks(world, own, label);
+    std::vector<std::string> out;
     // In parts: MPI counts in 32 bits.
     constexpr std::int64_t kPart = std::int64_t{1} << 24;
     const auto pass = [&](CollectiveKind kind, std::string& text, std::size_t peer) {
@@ -409,10 +415,25 @@ std::vector<std::string> gatherTexts(World& world, std::string own, const std::s
         return out;
     }
     out.push_back(std::move(own));
-    for (std::size_t other = 1; other < ranks; ++other) {
+    for (std::size_t other = 1; other < sizes.size(); ++other) {
         std::string& text = out.emplace_back(static_cast<std::size_t>(sizes[other]), '\0');
         pass(CollectiveKind::receive, text, other);
     }
+    return out;
+}
+
+std::vector<std::string> shareTexts(World& world, std::string own, const std::string& label) {
+    const std::vector<std::int64_t> sizes = sizesOnRanks(world, own, label);
+    if (sizes.size() == 1) return {std::move(own)};
+    const auto longest = static_cast<std::size_t>(std::ranges::max(sizes));
+    own.resize(longest);
+    std::string all(sizes.size() * longest, '\0');
+    if (longest > 0)
+        world.run({CollectiveKind::allGather, Reduction::sum, DType::u8, own.data(), all.data(),
+                   static_cast<std::int64_t>(longest), 0, label});
+    std::vector<std::string> out;
+    for (std::size_t rank = 0; rank < sizes.size(); ++rank)
+        out.push_back(all.substr(rank * longest, static_cast<std::size_t>(sizes[rank])));
     return out;
 }
 

@@ -270,4 +270,8 @@ std::vector<CollectiveWait> findWaits(World& world, const std::vector<Collective
 /// together, with the same label.
 std::vector<std::string> gatherTexts(World& world, std::string own, const std::string& label);
 
+/// The texts of all ranks that exist, by rank, on each of them. For short texts: each travels with the length
+/// of the longest. All ranks must call it together, with the same label.
+std::vector<std::string> shareTexts(World& world, std::string own, const std::string& label);
+
 } // namespace twb

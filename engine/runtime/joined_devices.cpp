@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <utility>
 
 namespace twb {
 namespace {
@@ -19,14 +18,8 @@ RankDevice* rankDevice(const DeviceMap& devices, Device device) {
 
 /// The first of the ranks' clauses; "" if all are empty. All ranks get the same.
 std::string firstOf(World& world, const std::string& own) {
-    using Text = std::array<char, 512>;
-    Text mine{};
-    std::memcpy(mine.data(), own.data(), std::min(own.size(), mine.size() - 1));
-    std::vector<Text> all(static_cast<std::size_t>(world.size()));
-    world.run({CollectiveKind::allGather, Reduction::sum, DType::u8, mine.data(), all.data(),
-               static_cast<std::int64_t>(mine.size()), 0, "devices"});
-    for (const Text& text : all)
-        if (text[0] != 0) return text.data();
+    for (std::string& text : shareTexts(world, own, "devices"))
+        if (!text.empty()) return std::move(text);
     return {};
 }
 

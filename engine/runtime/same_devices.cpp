@@ -7,11 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace twb {
@@ -58,7 +57,6 @@ void addLanes(int rank, std::string_view lines, std::vector<LaneDevice>& to) {
     while (!lines.empty()) {
         const std::string_view line = lines.substr(0, lines.find('\n'));
         lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-        if (line.size() < 3) continue; // cut off by the room of the message
         const std::string_view rest = line.substr(2);
         const std::string_view lane = rest.substr(0, rest.find(' '));
         const std::string_view why = rest.substr(std::min(lane.size() + 1, rest.size()));
@@ -67,16 +65,10 @@ void addLanes(int rank, std::string_view lines, std::vector<LaneDevice>& to) {
 }
 
 /// Of all ranks, in their order.
-std::vector<LaneDevice> lanesOfAll(World& world, const std::string& own) {
-    using Text = std::array<char, 4096>;
-    Text mine{};
-    std::memcpy(mine.data(), own.data(), std::min(own.size(), mine.size() - 1));
-    std::vector<Text> all(static_cast<std::size_t>(world.size()));
-    world.run({CollectiveKind::allGather, Reduction::sum, DType::u8, mine.data(), all.data(),
-               static_cast<std::int64_t>(mine.size()), 0, "lanes"});
+std::vector<LaneDevice> lanesOfAll(World& world, std::string own) {
     std::vector<LaneDevice> out;
-    for (int rank = 0; rank < world.size(); ++rank)
-        addLanes(rank, all[static_cast<std::size_t>(rank)].data(), out);
+    const std::vector<std::string> all = shareTexts(world, std::move(own), "lanes");
+    for (std::size_t rank = 0; rank < all.size(); ++rank) addLanes(static_cast<int>(rank), all[rank], out);
     return out;
 }
 

@@ -216,6 +216,22 @@ private Q_SLOTS:
         QCOMPARE(gatherTexts(*makeSimulatedWorld("4:pcie"), "own", "texts"), std::vector<std::string>{"own"});
     }
 
+    void allRanksGetTheTextsOfAll() {
+        std::vector<std::vector<std::string>> texts(3);
+        std::vector<std::vector<std::string>> none(3);
+        const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
+            const auto r = static_cast<std::size_t>(world->rank());
+            texts[r] = shareTexts(*world, r == 2 ? "the longest" : r == 1 ? "" : "zero", "texts");
+            none[r] = shareTexts(*world, "", "nothing");
+        });
+        QCOMPARE(errors, std::vector<std::string>(3));
+        for (std::size_t r = 0; r < 3; ++r) {
+            QVERIFY(texts[r] == (std::vector<std::string>{"zero", "", "the longest"}));
+            QVERIFY(none[r] == std::vector<std::string>(3));
+        }
+        QCOMPARE(shareTexts(*makeSimulatedWorld("4:pcie"), "own", "texts"), std::vector<std::string>{"own"});
+    }
+
     void callsAreKnownByTheirOps() {
         QCOMPARE(collectiveKindOf("AllGather"), CollectiveKind::allGather);
         QCOMPARE(collectiveKindOf("SendReceive"), CollectiveKind::send);
