@@ -7,26 +7,29 @@
 
 namespace twb {
 
-/// How far memory is fetched ahead, in elements: the processor's own prefetching stops at each page.
+/// Loops prefetch the elements this far beyond the current one: the processor's own prefetching stops at the
+/// end of a page.
 inline constexpr std::int64_t kAhead = 512;
 
-/// Calls one(i) for i below `count`, and fetch(i) for each 64 elements from i on, kAhead elements before
-/// them.
+/// Elements that are prefetched together.
+inline constexpr std::int64_t kFetched = 64;
+
+/// Calls one(i) for i below `count`, and fetch(i) for each kFetched elements from i on, kAhead elements
+/// before them.
 template <class Fetch, class One> void fetchingAhead(std::int64_t count, const Fetch& fetch, const One& one) {
-    constexpr std::int64_t block = 64;
     std::int64_t i = 0;
     // Memory beyond the end may belong to another thread, which would lose it.
-    for (; i + block + kAhead <= count; i += block) {
+    for (; i + kFetched + kAhead <= count; i += kFetched) {
         fetch(i + kAhead);
-        for (std::int64_t k = 0; k < block; ++k) one(i + k);
+        for (std::int64_t k = 0; k < kFetched; ++k) one(i + k);
     }
     for (; i < count; ++i) one(i);
 }
 
-/// Fetches 64 elements: `access` is 0 to read them and 1 to write them.
+/// Prefetches kFetched elements: `access` is 0 to read them and 1 to write them.
 template <int Access, class T> void fetchBlock(const T* from) {
     constexpr std::size_t line = 64;
-    for (std::size_t at = 0; at < 64 * sizeof(T); at += line)
+    for (std::size_t at = 0; at < kFetched * sizeof(T); at += line)
         __builtin_prefetch(reinterpret_cast<const char*>(from) + at, Access);
 }
 
