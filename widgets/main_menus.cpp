@@ -157,7 +157,7 @@ void MainWindow::buildViewMenu() {
     m_view->fillZoom(menu);
     m_navigation->fill(*menu.addMenu(tr("&Go")));
     menu.addSeparator();
-    m_view->fillPanels(menu, *m_palette, *m_inspector, *m_bottom);
+    m_view->fillPanels(menu, *m_palette, *m_inspector, *m_bottom, *m_layout);
     menu.addSeparator();
     m_view->fillPages(menu, *m_bottom);
     m_transfers->fillMenu(*menu.addMenu(tr("Transfer p&lot")), twb::addAction);

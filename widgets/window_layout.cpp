@@ -2,6 +2,7 @@
 
 #include "widgets/bottom_panel.h"
 
+#include <QAction>
 #include <QMainWindow>
 #include <QScreen>
 #include <QSettings>
@@ -63,6 +64,10 @@ void moveOnScreen(QWidget& window) {
 WindowLayout::WindowLayout(QMainWindow& window, QSplitter& columns, QSplitter& middle, BottomPanel& bottom)
     : m_window(window), m_columns(columns), m_middle(middle), m_bottom(bottom) {}
 
+void WindowLayout::addSwitch(QAction& action, const QString& name) {
+    m_switches.push_back({action, QStringLiteral("window/") + name, action.isChecked()});
+}
+
 void WindowLayout::restore() {
     const QSettings settings;
     m_isRestored = true;
@@ -72,6 +77,8 @@ void WindowLayout::restore() {
         moveOnScreen(m_window);
     for (const Panel& panel : panelsOf(m_columns, m_middle))
         panel.widget().setHidden(settings.value(panel.hiddenKey()).toBool());
+    for (const Switch& part : m_switches)
+        part.action.setChecked(settings.value(part.key, part.standard).toBool());
     m_bottom.restorePage(settings.value(kPage).toString());
 }
 
@@ -110,6 +117,14 @@ void WindowLayout::remember() const {
         const int size = panel.splitter.sizes().at(panel.index);
         if (!isHidden && size > 0) settings.setValue(panel.sizeKey(), size);
     }
+    for (const Switch& part : m_switches) settings.setValue(part.key, part.action.isChecked());
+}
+
+void WindowLayout::reset() {
+    for (const Panel& panel : panelsOf(m_columns, m_middle)) panel.widget().show();
+    for (const Switch& part : m_switches) part.action.setChecked(part.standard);
+    m_isRestored = false;
+    divide();
 }
 
 } // namespace twb

@@ -2333,6 +2333,10 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <source>&amp;High contrast</source>
         <translation>Hoher &amp;Kontrast</translation>
     </message>
+    <message>
+        <source>Reset la&amp;yout</source>
+        <translation>Anordnung &amp;zurücksetzen</translation>
+    </message>
 </context>
 <context>
     <name>twb::AddActions</name>

@@ -1,6 +1,7 @@
 #include "formats/project.h"
 #include "support/test_main.h"
 #include "widgets/busy_dialog.h"
+#include "widgets/canvas/legend.h"
 #include "widgets/dialog_answer.h"
 #include "widgets/project_card.h"
 #include "widgets/session.h"
@@ -107,6 +108,9 @@ private Q_SLOTS:
             place = window.geometry();
             pressIn(window, Qt::Key_F9, {});
             QVERIFY(window.findChild<OpPalette*>()->isHidden());
+            QVERIFY(window.findChild<Legend*>()->isHidden());
+            pressIn(window, Qt::Key_F1, Qt::ShiftModifier);
+            pressIn(window, Qt::Key_M, Qt::ControlModifier);
             window.bottom().showPage(QStringLiteral("memory"));
             auto* middle = qobject_cast<QSplitter*>(window.bottom().parentWidget());
             QVERIFY(middle);
@@ -125,9 +129,38 @@ private Q_SLOTS:
         QVERIFY(window.findChild<Inspector*>()->isVisible());
         QCOMPARE(window.bottom().height(), kBottom);
         QCOMPARE(window.bottom().currentKey(), QStringLiteral("memory"));
+        QVERIFY(window.findChild<Legend*>()->isVisible());
+        QVERIFY(window.canvas().minimap().isHidden());
         pressIn(window, Qt::Key_F9, {}); // the menu knows that the palette is hidden
         QVERIFY(window.findChild<OpPalette*>()->isVisible());
         QVERIFY(window.findChild<OpPalette*>()->width() > 100);
+    }
+
+    void resetLayoutShowsAllPanelsInTheirStandardSizes() {
+        Session session(profiles(), m_home.filePath(QStringLiteral("recovery")));
+        session.begin({path("one")});
+        MainWindow& window = *session.windows().front();
+        QTRY_COMPARE(window.document().path(), path("one"));
+        auto* palette = window.findChild<OpPalette*>();
+        auto* inspector = window.findChild<Inspector*>();
+        const auto sizes = [&] {
+            return QSize(palette->width() + inspector->width(), window.bottom().height());
+        };
+        const QSize standard = sizes();
+        auto* columns = qobject_cast<QSplitter*>(palette->parentWidget());
+        QVERIFY(columns);
+        columns->setSizes({palette->width() + 40, window.width() / 3, window.width() / 2});
+        QVERIFY(sizes() != standard);
+        pressIn(window, Qt::Key_F9, {});
+        pressIn(window, Qt::Key_F9, Qt::ControlModifier);
+        pressIn(window, Qt::Key_F9, Qt::ShiftModifier);
+        pressIn(window, Qt::Key_F1, Qt::ShiftModifier);
+        const QRect place = window.geometry();
+        pressIn(window, Qt::Key_F9, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(palette->isVisible() && inspector->isVisible() && window.bottom().isVisible());
+        QVERIFY(window.findChild<Legend*>()->isHidden());
+        QTRY_COMPARE(sizes(), standard);
+        QCOMPARE(window.geometry(), place);
     }
 
     void aLayoutOfALargerScreenIsMadeToFit() {

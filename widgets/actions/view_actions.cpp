@@ -6,6 +6,7 @@
 #include "widgets/canvas/legend.h"
 #include "widgets/settings.h"
 #include "widgets/theme.h"
+#include "widgets/window_layout.h"
 
 #include <QActionGroup>
 #include <QApplication>
@@ -56,7 +57,8 @@ void ViewActions::fillZoom(QMenu& menu) {
               [this] { m_canvas.navigator().zoomToSelection(); });
 }
 
-void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom) {
+void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom,
+                             WindowLayout& layout) {
     const auto addPanel = [&](const QString& text, const QString& shortcut, QWidget* panel) {
         QAction* action =
             addAction(menu, text, QKeySequence(shortcut), [panel] { panel->setVisible(panel->isHidden()); });
@@ -75,6 +77,10 @@ void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, 
     m_legend = addAction(menu, tr("Le&gend"), QKeySequence(QStringLiteral("Shift+F1")), [] {});
     m_legend->setCheckable(true);
     QObject::connect(m_legend, &QAction::toggled, legend, &QWidget::setVisible);
+    layout.addSwitch(*minimap, QStringLiteral("minimap"));
+    layout.addSwitch(*m_legend, QStringLiteral("legend"));
+    addAction(menu, tr("Reset la&yout"), QKeySequence(QStringLiteral("Ctrl+Shift+F9")),
+              [&layout] { layout.reset(); });
     QMenu& heat = *menu.addMenu(tr("&Heat"));
     auto* shades = new QActionGroup(&heat);
     const std::tuple<HeatBy, QString, QString> heats[] = {

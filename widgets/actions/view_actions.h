@@ -11,6 +11,7 @@ namespace twb {
 
 class BottomPanel;
 class CanvasWidget;
+class WindowLayout;
 
 /// The View menu: zoom, panels, card colours and theme.
 class ViewActions {
@@ -20,8 +21,10 @@ public:
     explicit ViewActions(CanvasWidget& canvas);
 
     void fillZoom(QMenu& menu);
-    /// Adds entries that show and hide the side panels and the canvas' overlays.
-    void fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom);
+    /// Adds entries that show and hide the panels and the canvas' overlays, and one that resets the layout,
+    /// to which the overlays belong.
+    void fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, BottomPanel& bottom,
+                    WindowLayout& layout);
     void fillPages(QMenu& menu, BottomPanel& bottom);
     void fillThemes(QMenu& menu);
 
