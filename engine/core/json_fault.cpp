@@ -27,7 +27,7 @@ std::string printable(std::string_view text) {
 /// "while parsing value - invalid literal; last read: 'x'"
 std::string syntaxFault(std::string_view what, bool isAtStart) {
     if (what.find("unexpected end of input") != std::string_view::npos)
-        return isAtStart ? "the file is empty" : "the file ends too early";
+        return isAtStart ? "the text is empty" : "the text ends too early";
     skip(what, " - ");
     if (std::string_view read = what; read.starts_with("invalid literal") && skip(read, "last read: "))
         return "unexpected text " + printable(read);

@@ -46,9 +46,10 @@ TrainingPlans::TrainingPlans(const Graph& graph, DeviceMap devices, std::shared_
       m_options(std::move(options)) {
     const std::optional<Training> training = trainingOf(graph);
     if (!training)
-        throw Error(ErrorCode::badGraph,
-                    "the graph has no training module: name the loss node with --loss, or choose "
-                    "Graph ▸ Training ▸ Add training in the window");
+        throw Error(
+            ErrorCode::badGraph,
+            "the graph has no training module: choose Graph ▸ Training ▸ Add training in the window, or "
+            "call twb train with --loss NODE");
     const Analysis analysis = analyze(m_graph, m_devices, m_options.policy, m_files.get());
     if (!analysis.mayRun()) throw Error(ErrorCode::badGraph, analysis.diagnostics.front().message);
     // It may be older than the last change of the forward graph.

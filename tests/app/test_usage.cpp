@@ -150,17 +150,17 @@ private Q_SLOTS:
         };
         const QString report = QStringLiteral(" is not a report from twb run --report: ");
         QCOMPARE(says({"report", "empty.json", "-o", "r.html"}),
-                 "twb: empty.json" + report + "the file is empty\n");
+                 "twb: empty.json" + report + "the text is empty\n");
         QCOMPARE(says({"report", "text.json", "-o", "r.html"}),
                  "twb: text.json" + report + "unexpected text 'h'\n");
         QCOMPARE(says({"compare", "cut.json", "cut.json"}),
-                 "twb: cut.json" + report + "the file ends too early\n");
+                 "twb: cut.json" + report + "the text ends too early\n");
         QCOMPARE(says({"compare", "other.json", "other.json"}),
                  "twb: other.json" + report + "\"schema\" is missing\n");
         QVERIFY(
-            says({"check", "empty.json"}).contains("line 1, column 1: not valid JSON: the file is empty\n"));
+            says({"check", "empty.json"}).contains("line 1, column 1: not valid JSON: the text is empty\n"));
         QVERIFY(says({"profile", "cut.json"})
-                    .contains("not JSON, or cut off, at byte 25: the file ends too early\n"));
+                    .contains("not JSON, or cut off, at byte 25: the text ends too early\n"));
         const auto device = [&](const char* file) {
             return says({"run", "a.twb", "--device-map", QStringLiteral("cuda:0=simulated:%1").arg(file)});
         };
