@@ -1,8 +1,6 @@
 #include "formats/pytorch/aten_mapping.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 #include <optional>
 
 namespace twb::aten {
@@ -31,47 +29,13 @@ void hardtanhBackward(Mapping& m) {
     m.give(passed(m, isInside, grad(m)));
 }
 
-void leakyBackward(Mapping& m) {
-    const Value isPositive = m.make("Greater", {m.tensor("self"), m.constant(0, m.dtype())});
-    m.give(m.make("Where", {isPositive, grad(m), m.scaled(grad(m), m.number("negative_slope"))}));
-}
-
 Value compared(Mapping& m, const char* op, double limit) {
     return m.make(op, {m.tensor("self"), m.constant(limit, m.dtype())});
-}
-
-void hardswishBackward(Mapping& m) {
-    const Value slope = m.add(m.scaled(m.tensor("self"), 1.0 / 3), m.constant(0.5, m.dtype()));
-    const Value inner = m.make("Where", {compared(m, "Greater", 3), grad(m), m.mul(grad(m), slope)});
-    m.give(m.make("Where", {compared(m, "Less", -3), m.constant(0, m.dtype()), inner}));
 }
 
 void hardsigmoidBackward(Mapping& m) {
     const Value isInside = m.make("And", {compared(m, "Greater", -3), compared(m, "Less", 3)});
     m.give(passed(m, isInside, m.scaled(grad(m), 1.0 / 6)));
-}
-
-void siluBackward(Mapping& m) {
-    const Value x = m.tensor("self");
-    const Value s = m.make("Sigmoid", {x});
-    m.give(m.mul(grad(m), m.mul(s, m.add(one(m), m.mul(x, m.sub(one(m), s))))));
-}
-
-void geluBackward(Mapping& m) {
-    const Value x = m.tensor("self");
-    if (m.text("approximate", "none") == "tanh") {
-        const double beta = std::numbers::sqrt2 / std::sqrt(std::numbers::pi);
-        const Value square = m.mul(x, x);
-        const Value inner = m.scaled(m.add(x, m.scaled(m.mul(square, x), 0.044715)), beta);
-        const Value t = m.make("Tanh", {inner});
-        const Value slope = m.scaled(m.add(one(m), m.scaled(square, 3 * 0.044715)), 0.5 * beta);
-        const Value right = m.mul(m.mul(x, m.sub(one(m), m.mul(t, t))), slope);
-        return m.give(m.mul(grad(m), m.add(m.scaled(m.add(t, one(m)), 0.5), right)));
-    }
-    const Value area = m.scaled(m.add(m.make("Erf", {m.scaled(x, 1 / std::numbers::sqrt2)}), one(m)), 0.5);
-    const Value density =
-        m.scaled(m.make("Exp", {m.scaled(m.mul(x, x), -0.5)}), 1 / std::sqrt(2 * std::numbers::pi));
-    m.give(m.mul(grad(m), m.add(area, m.mul(x, density))));
 }
 
 void softmaxBackward(Mapping& m) {
@@ -88,20 +52,6 @@ void logSoftmaxBackward(Mapping& m) {
 
 void dropoutBackward(Mapping& m) {
     m.give(m.scaled(m.mul(grad(m), m.cast(m.tensor("mask"), m.dtype())), m.number("scale")));
-}
-
-/// Where the op's result stands among those of the call: a capture lists only those that the output mask
-/// includes. Nothing if the call does not have the result.
-std::optional<std::size_t> placeOf(Mapping& m, std::size_t result) {
-    const Ints mask = m.integers("output_mask", Ints{1, 1, 1});
-    if (result >= mask.size() || mask[result] == 0) return std::nullopt;
-    const auto isComputed = [](std::int64_t flag) { return flag != 0; };
-    const auto end = mask.begin() + static_cast<std::ptrdiff_t>(result);
-    const bool isShort =
-        std::count_if(mask.begin(), mask.end(), isComputed) == static_cast<std::ptrdiff_t>(m.resultCount());
-    const auto place =
-        isShort ? static_cast<std::size_t>(std::count_if(mask.begin(), end, isComputed)) : result;
-    return place < m.resultCount() ? std::optional(place) : std::nullopt;
 }
 
 /// The gradient of a normalized value: rstd · (g − mean(g) − x̂ · mean(g · x̂)), means over `axes`.
@@ -122,13 +72,42 @@ void layerNormBackward(Mapping& m) {
     Ints outer;
     for (int i = 0; i < rank; ++i) (i < first ? outer : inner).push_back(i);
     const auto weight = m.optionalTensor("weight");
-    if (const auto at = placeOf(m, 0))
+    if (const auto at = m.placeOf(0))
         m.give(*at, normBackward(m, weight ? m.mul(g, *weight) : g, normalized, rstd, inner));
     const auto summed = [&](const Value& value) {
         return outer.empty() ? value : m.reduce("ReduceSum", value, outer, false);
     };
-    if (const auto at = placeOf(m, 1)) m.give(*at, summed(m.mul(g, normalized)));
-    if (const auto at = placeOf(m, 2)) m.give(*at, summed(g));
+    if (const auto at = m.placeOf(1)) m.give(*at, summed(m.mul(g, normalized)));
+    if (const auto at = m.placeOf(2)) m.give(*at, summed(g));
+}
+
+/// The channels of a group are normalized together.
+void groupNormBackward(Mapping& m) {
+    const Value g = m.tensor("grad_out");
+    const Value x = m.tensor("input");
+    const Shape& shape = x.type.shape;
+    if (shape.rank() < 2) Mapping::refuse("its operand has no channels");
+    const std::int64_t groups = m.integer("group");
+    if (groups <= 0 || shape[0] == 0 || shape[1] == 0 || shape[1] % groups != 0)
+        Mapping::refuse("its groups have different numbers of channels");
+    const Shape grouped{shape[0], groups, shape.elementCount() / (shape[0] * groups)};
+    const auto statistic = [&](const char* name) {
+        return m.cast(m.reshape(m.tensor(name), Shape{shape[0], groups, 1}), x.type.dtype);
+    };
+    const Value rstd = statistic("rstd");
+    const Value normalized = m.mul(m.sub(m.reshape(x, grouped), statistic("mean")), rstd);
+    if (const auto at = m.placeOf(0)) {
+        std::vector<std::int64_t> dims(static_cast<std::size_t>(shape.rank()), 1);
+        dims[1] = shape[1];
+        const auto weight = m.optionalTensor("weight");
+        const Value scaled = weight ? m.mul(g, m.reshape(*weight, Shape(dims))) : g;
+        m.give(*at, m.reshape(normBackward(m, m.reshape(scaled, grouped), normalized, rstd, {2}), shape));
+    }
+    Ints axes{0};
+    for (int i = 2; i < shape.rank(); ++i) axes.push_back(i);
+    if (const auto at = m.placeOf(1))
+        m.give(*at, m.reduce("ReduceSum", m.mul(g, m.reshape(normalized, shape)), axes, false));
+    if (const auto at = m.placeOf(2)) m.give(*at, m.reduce("ReduceSum", g, axes, false));
 }
 
 void batchNormBackward(Mapping& m) {
@@ -153,10 +132,10 @@ void batchNormBackward(Mapping& m) {
     const Value normalized = m.mul(centred, rstd);
     const auto weight = m.optionalTensor("weight");
     const Value scaled = weight ? m.mul(g, m.reshape(*weight, Shape(dims))) : g;
-    if (const auto at = placeOf(m, 0))
+    if (const auto at = m.placeOf(0))
         m.give(*at, training ? normBackward(m, scaled, normalized, rstd, axes) : m.mul(scaled, rstd));
-    if (const auto at = placeOf(m, 1)) m.give(*at, m.reduce("ReduceSum", m.mul(g, normalized), axes, false));
-    if (const auto at = placeOf(m, 2)) m.give(*at, m.reduce("ReduceSum", g, axes, false));
+    if (const auto at = m.placeOf(1)) m.give(*at, m.reduce("ReduceSum", m.mul(g, normalized), axes, false));
+    if (const auto at = m.placeOf(2)) m.give(*at, m.reduce("ReduceSum", g, axes, false));
 }
 
 /// The gradient of the input is a transposed convolution.
@@ -180,7 +159,7 @@ void convolutionBackward(Mapping& m) {
     Ints pads = padding;
     pads.insert(pads.end(), padding.begin(), padding.end());
     const Attributes window{{"strides", stride}, {"pads", pads}, {"dilations", dilation}, {"group", groups}};
-    if (const auto at = placeOf(m, 0)) {
+    if (const auto at = m.placeOf(0)) {
         Ints more;
         for (std::size_t i = 0; i < n; ++i) {
             const int axis = static_cast<int>(i) + 2;
@@ -192,12 +171,12 @@ void convolutionBackward(Mapping& m) {
         spread.set("output_padding", more);
         m.give(*at, m.make("ConvTranspose", {g, weight}, spread));
     }
-    if (const auto at = placeOf(m, 1)) {
+    if (const auto at = m.placeOf(1)) {
         Attributes sizes = window;
         sizes.set("kernel_shape", Ints(weight.type.shape.begin() + 2, weight.type.shape.end()));
         m.give(*at, m.make("ConvWeightGrad", {g, x}, sizes));
     }
-    if (const auto at = placeOf(m, 2)) {
+    if (const auto at = m.placeOf(2)) {
         Ints axes{0};
         for (int i = 2; i < spatial + 2; ++i) axes.push_back(i);
         m.give(*at, m.reduce("ReduceSum", g, axes, false));
@@ -216,15 +195,6 @@ void maxPoolBackward(Mapping& m) {
                {m.filled(0, {m.dtype(), flat}), m.reshape(m.tensor("indices"), each), m.reshape(g, each)},
                {{"axis", std::int64_t{2}}, {"reduction", std::string("add")}});
     m.give(m.reshape(sums, in));
-}
-
-void globalPoolBackward(Mapping& m) {
-    const Shape& in = m.shape();
-    const Value g = grad(m);
-    const int rank = in.rank();
-    if (rank < 2 || g.type.shape[rank - 1] != 1 || g.type.shape[rank - 2] != 1)
-        Mapping::refuse("its pool has several windows");
-    m.give(m.expand(m.scaled(g, 1 / static_cast<double>(in[rank - 1] * in[rank - 2])), in));
 }
 
 void embeddingBackward(Mapping& m) {
@@ -284,6 +254,21 @@ void selectBackward(Mapping& m) {
     m.give(m.make("Pad", {g}, {{"pads", pads}}));
 }
 
+/// scale · (x > 0 ? 1 : input_scale · alpha · e ^ (input_scale · x)).
+void eluBackward(Mapping& m) {
+    if (m.flag("is_result", false)) Mapping::refuse("it reads the result of the forward call");
+    const Value x = m.tensor("self_or_result");
+    const double inner = m.number("input_scale", 1);
+    const Value slope = m.scaled(m.make("Exp", {m.scaled(x, inner)}), inner * m.number("alpha", 1));
+    const Value isPositive = m.make("Greater", {x, m.constant(0, m.dtype())});
+    m.give(m.scaled(m.make("Where", {isPositive, grad(m), m.mul(grad(m), slope)}), m.number("scale", 1)));
+}
+
+/// The gradients of these operands of a forward op.
+template <Name forward, Name... operands> void gradientsOf(Mapping& m) {
+    m.giveGradients(forward.chars, {operands.chars...});
+}
+
 } // namespace
 
 void addBackward(Rows& rows) {
@@ -292,11 +277,11 @@ void addBackward(Rows& rows) {
     };
     row("threshold_backward", thresholdBackward, true);
     row("hardtanh_backward", hardtanhBackward, true);
-    row("leaky_relu_backward", leakyBackward, true);
-    row("hardswish_backward", hardswishBackward, true);
+    row("leaky_relu_backward", gradientsOf<"leaky_relu", "self">, true);
+    row("hardswish_backward", gradientsOf<"hardswish", "self">, true);
     row("hardsigmoid_backward", hardsigmoidBackward, true);
-    row("silu_backward", siluBackward, true);
-    row("gelu_backward", geluBackward, true);
+    row("silu_backward", gradientsOf<"silu", "self">, true);
+    row("gelu_backward", gradientsOf<"gelu", "self">, true);
     row(
         "tanh_backward",
         [](Mapping& m) {
@@ -319,7 +304,37 @@ void addBackward(Rows& rows) {
     row("cudnn_batch_norm_backward", batchNormBackward);
     row("convolution_backward", convolutionBackward);
     row("max_pool2d_with_indices_backward", maxPoolBackward);
-    row("_adaptive_avg_pool2d_backward", globalPoolBackward);
+    row("_adaptive_avg_pool2d_backward", gradientsOf<"_adaptive_avg_pool2d", "self">);
+    row("_adaptive_avg_pool3d_backward", gradientsOf<"_adaptive_avg_pool3d", "self">);
+    row("avg_pool2d_backward", gradientsOf<"avg_pool2d", "self">);
+    row("avg_pool3d_backward", gradientsOf<"avg_pool3d", "self">);
+    row("upsample_nearest1d_backward", gradientsOf<"upsample_nearest1d", "self">);
+    row("upsample_nearest2d_backward", gradientsOf<"upsample_nearest2d", "self">);
+    row("upsample_nearest3d_backward", gradientsOf<"upsample_nearest3d", "self">);
+    row("upsample_linear1d_backward", gradientsOf<"upsample_linear1d", "self">);
+    row("upsample_bilinear2d_backward", gradientsOf<"upsample_bilinear2d", "self">);
+    row("upsample_bicubic2d_backward", gradientsOf<"upsample_bicubic2d", "self">);
+    row("grid_sampler_2d_backward", gradientsOf<"grid_sampler_2d", "input", "grid">);
+    row("native_group_norm_backward", groupNormBackward);
+    row("_scaled_dot_product_flash_attention_for_cpu_backward",
+        gradientsOf<"_scaled_dot_product_flash_attention_for_cpu", "query", "key", "value">);
+    row("_scaled_dot_product_flash_attention_backward",
+        gradientsOf<"_scaled_dot_product_flash_attention", "query", "key", "value">);
+    row("_scaled_dot_product_efficient_attention_backward",
+        gradientsOf<"_scaled_dot_product_efficient_attention", "query", "key", "value", "attn_bias">);
+    for (const char* name :
+         {"reflection_pad1d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward"})
+        row(name, gradientsOf<"reflection_pad2d", "self">);
+    for (const char* name :
+         {"replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"})
+        row(name, gradientsOf<"replication_pad2d", "self">);
+    row("glu_backward", gradientsOf<"glu", "self">);
+    row("elu_backward", eluBackward, true);
+    row("softplus_backward", gradientsOf<"softplus", "self">, true);
+    row("mish_backward", gradientsOf<"mish", "self">, true);
+    row("log_sigmoid_backward", gradientsOf<"log_sigmoid", "self">, true);
+    row("prelu_backward", gradientsOf<"prelu", "self", "weight">);
+    row("_prelu_kernel_backward", gradientsOf<"_prelu_kernel", "self", "weight">);
     row("embedding_dense_backward", embeddingBackward);
     row("slice_backward", sliceBackward);
     row("select_backward", selectBackward);

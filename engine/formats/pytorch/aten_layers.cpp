@@ -260,6 +260,17 @@ void dropout(Mapping& m) {
     if (m.resultCount() > 1) m.give(1, made[1]);
 }
 
+/// One slope for all elements, or one per channel.
+void prelu(Mapping& m) {
+    const Value x = m.tensor("self");
+    const Value slopes = m.tensor("weight");
+    const std::int64_t count = slopes.type.shape.elementCount();
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(x.type.shape.rank()), 1);
+    if (dims.size() > 1) dims[1] = count;
+    if (dims.size() < 2 && count != 1) Mapping::refuse("its operand has no channels");
+    m.give(m.make("PRelu", {x, m.reshape(slopes, Shape(dims))}));
+}
+
 void glu(Mapping& m) {
     const Value x = m.tensor("self");
     const int axis = m.axis("dim", x, -1);
@@ -329,6 +340,8 @@ void addLayers(Rows& rows) {
         m.give(m.tensor("input"));
     });
     row("glu", glu);
+    row("prelu", prelu);
+    row("_prelu_kernel", [](Mapping& m) { m.give(m.make("PRelu", {m.tensor("self"), m.tensor("weight")})); });
 }
 
 } // namespace twb::aten

@@ -83,6 +83,21 @@ void squaredBackward(Mapping& m) {
     m.give(m.mul(m.scaled(m.sub(x, m.tensor("target")), 2 * share(m, x)), m.tensor("grad_output")));
 }
 
+/// The slope of the quadratic part, which the linear parts continue.
+void huberBackward(Mapping& m, double width, double slope) {
+    const Value d = m.sub(m.tensor("self"), m.tensor("target"));
+    const Value near = m.make("Clip", {d}, {{"min", -width}, {"max", width}});
+    m.give(m.mul(m.scaled(near, slope * share(m, d)), m.tensor("grad_output")));
+}
+
+/// (p − t) / (p · (1 − p)), where PyTorch keeps the divisor from 0.
+void binaryEntropyBackward(Mapping& m) {
+    const Value p = m.tensor("self");
+    const Value divisor = m.make("Clip", {m.mul(m.sub(m.constant(1, p.type.dtype), p), p)}, {{"min", 1e-12}});
+    const Value slopes = m.div(m.sub(p, m.tensor("target")), divisor);
+    m.give(m.mul(m.scaled(weighted(m, slopes), share(m, p)), m.tensor("grad_output")));
+}
+
 /// grad · −weight[target] / Σ weight at the target's class.
 void likelihoodBackward(Mapping& m) {
     const Value x = m.tensor("self");
@@ -118,6 +133,12 @@ void addLosses(Rows& rows) {
     row("binary_cross_entropy", binaryEntropy);
     row("binary_cross_entropy_with_logits", binaryEntropyOfLogits);
     row("mse_loss_backward", squaredBackward);
+    row("smooth_l1_loss_backward", [](Mapping& m) {
+        const double width = m.number("beta", 1);
+        huberBackward(m, width, 1 / width);
+    });
+    row("huber_loss_backward", [](Mapping& m) { huberBackward(m, m.number("delta", 1), 1); });
+    row("binary_cross_entropy_backward", binaryEntropyBackward);
     row("nll_loss_backward", likelihoodBackward);
     row("nll_loss2d_backward", likelihoodBackward);
 }

@@ -3,6 +3,7 @@
 #include "formats/pytorch/aten.h"
 #include "ops/op_table.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <string>
@@ -95,6 +96,15 @@ public:
     void give(std::size_t result, Value value);
     void give(Value value) { give(0, std::move(value)); }
 
+    /// Where a gradient stands among the results of a backward call: a capture lists only those that the
+    /// output mask includes. Nothing if the call does not have it.
+    std::optional<std::size_t> placeOf(std::size_t gradient) const;
+    /// Gives the results of a backward call: the gradients of these operands of a forward op. The table
+    /// expresses the forward op by the arguments of this call; the ops have their gradients in the op table.
+    /// An operand that the call does not have must have the type of its gradient, and no gradient may need
+    /// it.
+    void giveGradients(std::string_view forward, std::initializer_list<const char*> operands);
+
     std::vector<NewNode> takeNodes() { return std::move(m_nodes); }
     const std::vector<std::optional<Value>>& given() const noexcept { return m_given; }
 
@@ -109,6 +119,12 @@ private:
     std::int64_t m_seed;
     std::vector<NewNode> m_nodes;
     std::vector<std::optional<Value>> m_given;
+};
+
+/// Template arguments that are the names of ops.
+template <std::size_t N> struct Name {
+    constexpr Name(const char (&text)[N]) { std::copy_n(text, N, chars); }
+    char chars[N];
 };
 
 /// One row of the table: expresses the calls of one aten op.

@@ -6,12 +6,6 @@
 namespace twb::aten {
 namespace {
 
-/// Template arguments that are the names of ops.
-template <std::size_t N> struct Name {
-    constexpr Name(const char (&text)[N]) { std::copy_n(text, N, chars); }
-    char chars[N];
-};
-
 /// An op of one operand, computed in the result's dtype.
 template <Name op> void unary(Mapping& m) { m.give(m.make(op.chars, {m.cast(m.tensor("self"), m.dtype())})); }
 
