@@ -18,6 +18,8 @@ constexpr int kDouble = 1;
 constexpr int kAnyOrder = 0;
 constexpr int kInOrder = 1;
 constexpr int kWithoutMemory = 2;
+constexpr int kWinograd = 7; ///< of the forward pass
+constexpr int kWinogradOfGradients = 5;
 constexpr std::size_t kMemory = 64;
 
 struct Tensor {
@@ -122,6 +124,7 @@ template <class F> int withType(int type, const F& f) {
 
 bool hasMemory(int algorithm, const void* memory, std::size_t bytes) {
     counts.withoutMemory += algorithm == kWithoutMemory ? 1 : 0;
+    counts.winograd += algorithm >= kWinogradOfGradients ? 1 : 0;
     return algorithm == kWithoutMemory || (memory && bytes >= kMemory);
 }
 
@@ -132,11 +135,19 @@ bool isPlain(int type, const void* alpha, const void* beta) {
     return *static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0;
 }
 
-int offer(int wanted, int* count, AlgorithmTime* times) {
+int offer(int wanted, int* count, AlgorithmTime* times, int winograd) {
     ++counts.asked;
-    *count = wanted < 3 ? wanted : 3;
-    for (int i = 0; i < *count; ++i)
-        times[i] = {i, kSuccess, 1, i == kWithoutMemory ? 0 : kMemory, i == kAnyOrder ? 0 : 1, 0, {}};
+    const std::array all{kAnyOrder, kInOrder, kWithoutMemory, winograd};
+    *count = 0;
+    for (const int algorithm : all)
+        if (*count < wanted)
+            times[(*count)++] = {algorithm,
+                                 kSuccess,
+                                 1,
+                                 algorithm == kWithoutMemory ? 0 : kMemory,
+                                 algorithm == kAnyOrder ? 0 : 1,
+                                 0,
+                                 {}};
     return kSuccess;
 }
 
@@ -181,16 +192,16 @@ int cudnnSetConvolutionMathType(void*, int) { return kSuccess; }
 
 int cudnnGetConvolutionForwardAlgorithm_v7(void*, void*, void*, void*, void*, int wanted, int* count,
                                            AlgorithmTime* times) {
-    return offer(wanted, count, times);
+    return offer(wanted, count, times, kWinograd);
 }
 int cudnnGetConvolutionBackwardDataAlgorithm_v7(void*, void*, void*, void*, void*, int wanted, int* count,
                                                 AlgorithmTime* times) {
-    return offer(wanted, count, times);
+    return offer(wanted, count, times, kWinogradOfGradients);
 }
 
 int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void*, void*, void*, void*, void*, int wanted, int* count,
                                                   AlgorithmTime* times) {
-    return offer(wanted, count, times);
+    return offer(wanted, count, times, kWinogradOfGradients);
 }
 
 int cudnnConvolutionForward(void*, const void* alpha, void* xOf, const void* x, void* wOf, const void* w,

@@ -8,6 +8,7 @@ struct CudnnCounts {
     int transposed = 0;
     int weightGradients = 0;
     int withoutMemory = 0; ///< of these: with the algorithm that needs no workspace
+    int winograd = 0;      ///< of these: with a Winograd algorithm
     int asked = 0;         ///< queries for algorithms
 };
 CudnnCounts cudnnCounts();

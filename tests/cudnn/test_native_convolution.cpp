@@ -12,11 +12,24 @@
 
 #include <cuda_runtime_api.h>
 
+#include <utility>
+
 using namespace twb;
 using namespace twb::test;
 
+namespace {
+
+std::size_t gpuBytes = std::size_t{80} << 30;
+
+} // namespace
+
 extern "C" cudaError_t cudaGetDevice(int* device) {
     *device = 0;
+    return cudaSuccess;
+}
+
+extern "C" cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+    *free = *total = gpuBytes;
     return cudaSuccess;
 }
 
@@ -134,6 +147,42 @@ private Q_SLOTS:
         QCOMPARE(fake::cudnnCounts().forward, before.forward + 5);
         convolve({1, 2, 7, 8});
         QCOMPARE(fake::cudnnCounts().asked, before.asked + 2);
+    }
+
+    /// The library lists this algorithm last.
+    void f32TakesWinogradWhereItIsFaster() {
+        Dice dice(8);
+        const auto isUsed = [&](const char* op, DType dtype, std::int64_t channels) {
+            const Shape filter{channels, channels, 3, 3};
+            const int before = fake::cudnnCounts().winograd;
+            const Case made{
+                {}, {dice.tensor(dtype, {1, channels, 5, 4}, -1, 1), dice.tensor(dtype, filter, -1, 1)}};
+            const QString problem = differenceOf(*findOp(op), made);
+            if (!problem.isEmpty()) qFatal("%s", qPrintable(problem));
+            return fake::cudnnCounts().winograd > before;
+        };
+        QVERIFY(!isUsed("Conv", DType::f32, 127));
+        QVERIFY(isUsed("Conv", DType::f32, 128));
+        QVERIFY(!isUsed("Conv", DType::f64, 128));
+        QVERIFY(isUsed("ConvTranspose", DType::f32, 2));
+        QVERIFY(!isUsed("ConvTranspose", DType::f64, 2));
+    }
+
+    void theWorkspaceIsASmallPartOfTheMemory() {
+        constexpr std::size_t workspace = 64; // of the algorithm that the library prefers
+        Dice dice(7);
+        const auto withoutMemory = [&](std::size_t bytes, const Shape& x) { // a new shape: a new query
+            const auto kept = std::exchange(gpuBytes, bytes);
+            const int before = fake::cudnnCounts().withoutMemory;
+            const Case made{
+                {}, {dice.tensor(DType::f32, x, -1, 1), dice.tensor(DType::f32, {3, 2, 3, 3}, -1, 1)}};
+            const QString problem = differenceOf(*findOp("Conv"), made);
+            gpuBytes = kept;
+            if (!problem.isEmpty()) qFatal("%s", qPrintable(problem));
+            return fake::cudnnCounts().withoutMemory - before;
+        };
+        QCOMPARE(withoutMemory(16 * workspace, {1, 2, 9, 5}), 0);
+        QCOMPARE(withoutMemory(16 * workspace - 16, {1, 2, 9, 6}), 1);
     }
 
     void needsNoWorkspaceIfMemoryIsShort() {
