@@ -18,22 +18,28 @@ pack() {
     cd "$here/.."
     cmake -S . -B build-gpu -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DTWB_GUI=OFF \
         -DTWB_TESTS=ON -DTWB_BENCH=ON -DTWB_CUDA=ON ${CUDAARCHS:+"-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS"}
-    cmake --build build-gpu --target twb bench_gpu conformance twb_cuda
-    mkdir -p "$target"/{bin,lib,cases,tests/{bench,conformance,training},resources/examples,share/tensor-workbench}
+    cmake --build build-gpu --target twb bench_gpu conformance twb_cuda twb_mpi_mpich
+    mkdir -p "$target"/{bin,lib,plugins,cases,tests/{bench,conformance,training},resources/examples,share/tensor-workbench}
+    [[ -d build-gpu/softclip ]] || build-gpu/bin/twb new-op Softclip --cuda -o build-gpu/softclip
+    cmake -S build-gpu/softclip -B build-gpu/softclip/build -G Ninja ${CUDAARCHS:+"-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS"}
+    cmake --build build-gpu/softclip/build
+    cp build-gpu/softclip/build/*.so "$target/plugins"
     cp tests/bench/bench_{networks,training}.py "$target/tests/bench"
     cp tests/conformance/networks.py "$target/tests/conformance"
     cp tests/training/compare_devices.py "$target/tests/training"
     cp -r resources/examples/digits "$target/resources/examples"
     cp build-gpu/bin/{twb,bench_gpu,conformance} "$target/bin"
-    cp build-gpu/lib/libtwb_cuda.so "$target/lib"
+    cp build-gpu/lib/libtwb_{cuda,mpi_mpich}.so "$target/lib"
+    cp "$(readlink -f "$(command -v mpiexec.mpich)")" "$target/bin/mpiexec"
+    cp "$(command -v hydra_pmi_proxy)" "$target/bin"
     cp -r resources/devices resources/examples "$target/share/tensor-workbench"
     cp tests/gpu.sh tests/gpu/*.twb tests/conformance/may_fail.txt "$target"
-    strip "$target"/bin/* "$target/lib/libtwb_cuda.so"
     tar -cJf "$target/cases/onnx.tar.xz" -C /usr/share/libonnx-testdata data
     # All libraries except the C library, which belongs to the machine, and CUDA's, which belong to its driver and are large.
-    ldd "$target"/bin/* "$target"/lib/libtwb_cuda.so | awk '/=> \// { print $3 }' | sort -u |
+    ldd "$target"/bin/* "$target"/lib/* | awk '/=> \// { print $3 }' | sort -u |
         grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libcu[a-zA-Z]*|libnv[a-zA-Z]*)\.so' |
         xargs cp -Lt "$target/lib"
+    strip "$target"/bin/* "$target"/lib/* "$target"/plugins/*
     # The programs have much code in common, which xz finds within 64 MiB.
     XZ_OPT=-9 tar -cJf "$target.tar.xz" -C "$(dirname "$target")" "$(basename "$target")"
     du -sh "$target" "$target.tar.xz"
@@ -115,7 +121,7 @@ for library in $wanted $toolkit libcudnn.so.9 libnccl.so.2; do
     [[ -z "$folder" ]] || libraries=$libraries:$folder
     [[ -z "$folder" || $library != libnccl.* ]] || has_nccl=yes
 done
-for program in twb bench_gpu conformance; do
+for program in twb bench_gpu conformance mpiexec; do
     printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$libraries" "$here/bin/$program" >"$work/$program"
     chmod +x "$work/$program"
 done
@@ -189,14 +195,27 @@ probes_agree() { # REPORT REPORT
                 d = a - b; if (d < 0) d = -d; s = a < 0 ? -a : a
                 if (!(d <= most[i] * (1 + s))) { print "probe figure " i ": " a " and " b; bad = 1 } } exit bad }' "$1" "$2"
 }
-# Runs a graph on the GPU with fused ops and CUDA graphs, on the GPU with single ops, and on the cpu alone.
-same_probes() { # FILE
-    local run=(timeout 120 "$twb" run "$1" --policy implicit --iterations 8 --quiet) to
+# Runs a graph on the GPU with fused ops and CUDA graphs, on the GPU with single ops, and on the cpu alone; each time on
+# the ranks that a launcher starts, if there is one.
+same_probes() { # FILE [LAUNCHER…]
+    local run=(timeout 120 "${@:2}" "$twb" run "$1" --policy implicit --iterations 8 --quiet) to
     to=$(mktemp -d -p "$work")
     "${run[@]}" --require-gpu --report "$to/gpu.json" && ! grep -q '"refused": [1-9]' "$to/gpu.json" &&
         "${run[@]}" --require-gpu --no-fusion --no-cuda-graphs --report "$to/single.json" &&
         TWB_CUDA_PLUGIN=none "${run[@]}" --report "$to/cpu.json" &&
         probes_agree "$to/gpu.json" "$to/cpu.json" && probes_agree "$to/single.json" "$to/cpu.json"
+}
+
+# Whether a command ends with this code and says this.
+ends() { # CODE TEXT COMMAND…
+    local status=0 code=$1 text=$2
+    shift 2
+    timeout 60 "$@" >"$work/ended" 2>&1 || status=$?
+    cat "$work/ended"
+    if [[ $status != "$code" ]] || { [[ -n $text ]] && ! grep -qF "$text" "$work/ended"; }; then
+        echo "ended with $status, not with $code and \"$text\""
+        return 1
+    fi
 }
 
 : >"$out/log.txt"
@@ -205,8 +224,9 @@ same_probes() { # FILE
 grep -q '"present": true' "$out/devices.json" || exit 5
 
 if wants tests; then
+    export TWB_OPS=$here/plugins # for plugin.twb
     for graph in "$examples"/*.twb "$here"/*.twb; do
-        [[ $graph != */ranks.twb ]] || continue # needs NCCL
+        [[ $graph != */@(ranks|divided).twb ]] || continue # see the part "ranks"
         if ! grep -q '"op": "Probe"' "$graph" || grep -q '"op": "Opaque"' "$graph"; then continue; fi
         start_check "the cpu's numbers: $(basename "$graph")" 400 same_probes "$graph"
     done
@@ -218,6 +238,7 @@ if wants tests; then
         skip "ONNX's cases" "neither xz nor Python on this machine to unpack them"
     fi
     end_checks
+    unset TWB_OPS
     tail -1 "$work/said"
     check "1000 iterations" 60 "$twb" run "$digits" --require-gpu --iterations 1000 --report "$out/digits.json"
     check "products rounded to TF32" 60 "$twb" run "$digits" --require-gpu --allow-tf32
@@ -235,17 +256,6 @@ if wants errors; then
  ],
  "edges": [{"from": [1, 0], "to": [2, 0]}, {"from": [1, 0], "to": [2, 1]}, {"from": [2, 0], "to": [3, 0]}]}
 END
-    }
-    # Whether a command ends with this code and says this.
-    ends() { # CODE TEXT COMMAND…
-        local status=0 code=$1 text=$2
-        shift 2
-        timeout 60 "$@" >"$work/ended" 2>&1 || status=$?
-        cat "$work/ended"
-        if [[ $status != "$code" ]] || { [[ -n $text ]] && ! grep -qF "$text" "$work/ended"; }; then
-            echo "ended with $status, not with $code and \"$text\""
-            return 1
-        fi
     }
     # Divides by 9, 8, …: the division by zero comes when the kernels are a CUDA graph.
     cat >"$work/late.twb" <<END
@@ -349,6 +359,19 @@ if wants ranks; then
         check "NCCL: 2000 iterations" 120 "$twb" run "$here/ranks.twb" --require-gpu --iterations 2000 --report "$out/ranks.json"
     else
         skip "NCCL" "no libnccl.so.2 on this machine"
+    fi
+    # Two ranks that share the GPU cannot use NCCL.
+    pair=("$work/mpiexec" -n 2)
+    check "two ranks on one GPU: the cpu's numbers of calls" 120 same_probes "$here/ranks.twb" "${pair[@]}"
+    check "two ranks on one GPU: the cpu's numbers of a divided graph" 120 same_probes "$here/divided.twb" "${pair[@]}"
+    check "two ranks, one without a GPU" 60 ends 3 "the lane cuda:0 is a real GPU on rank 0, but it is simulated on rank 1" \
+        "$work/mpiexec" -n 1 "$twb" run "$here/ranks.twb" : -n 1 env CUDA_VISIBLE_DEVICES= "$twb" run "$here/ranks.twb"
+    if python3 -c 'import torch, numpy' 2>/dev/null; then
+        check "two ranks on one GPU: parameters after 50 steps against the cpu" 300 python3 \
+            "$here/tests/training/compare_devices.py" "$twb" --require-gpu --launcher "${pair[*]}"
+        cp "$work/said" "$out/training_ranks.txt"
+    else
+        skip "training on two ranks" "no PyTorch on this machine"
     fi
 fi
 {

@@ -1,6 +1,6 @@
 """Trains networks for 50 steps on the cpu and on a GPU, and compares their parameters: in f64, f32 and mixed precision.
 
-Usage: compare_devices.py TWB [--device cuda:0]. Needs torch and NumPy. Without a GPU, twb simulates the device, and the script says so.
+Usage: compare_devices.py TWB [--device cuda:0] [--launcher "mpiexec -n 2"]. Needs torch and NumPy. Without a GPU, twb simulates the device, and the script says so.
 """
 
 import argparse
@@ -70,10 +70,10 @@ def write_network(folder, make, dtype):
     return graph
 
 
-def train(twb, graph, device, folder, rule, options):
+def train(command, graph, device, folder, rule, options):
     project, out = folder / "net.twb", folder / "out.safetensors"
     project.write_text(json.dumps(nets.put_on(json.loads(json.dumps(graph)), device)))
-    subprocess.run([twb, "train", project, "--loss", "loss", "--optimizer", rule.split(",")[0], "--epochs", "1", "--seed", "1",
+    subprocess.run([*command, "train", project, "--loss", "loss", "--optimizer", rule.split(",")[0], "--epochs", "1", "--seed", "1",
                     "--lr", "0.01" if "sgd" in rule or "adagrad" in rule else "0.001", "--export-weights", out, "--quiet",
                     *RULES[rule], *options], check=True)
     return parameters(out)
@@ -84,7 +84,11 @@ def main():
     parser.add_argument("twb")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--require-gpu", action="store_true", help="fail rather than simulate the device")
+    parser.add_argument("--launcher", default="", help="start several ranks with this command for the device")
     arguments = parser.parse_args()
+    launcher = arguments.launcher.split()
+    # So that batch normalisation uses the rows of all ranks.
+    more = (["--require-gpu"] if arguments.require_gpu else []) + (["--sync-batch-norm"] if launcher else [])
     cases = [(nets.digits, dtype, rule) for rule in RULES for dtype in ("f64", "f32")]
     cases += [(nets.images, "f64", "sgd"), (nets.images, "f32", "adamw"), (nets.digits, "bf16", "sgd"),
               (nets.images, "bf16", "adamw"), (nets.images, "f16", "sgd"), (normalized, "f64", "sgd"),
@@ -95,9 +99,8 @@ def main():
             folder = pathlib.Path(place)
             graph = write_network(folder, make, dtype)
             options = ["--amp", dtype] if dtype in ("bf16", "f16") else []
-            expected = train(arguments.twb, graph, "cpu", folder, rule, options)
-            got = train(arguments.twb, graph, arguments.device, folder, rule,
-                        options + (["--require-gpu"] if arguments.require_gpu else []))
+            expected = train([arguments.twb], graph, "cpu", folder, rule, options)
+            got = train([*launcher, arguments.twb], graph, arguments.device, folder, rule, options + more)
             worst = max(np.abs(got[name] - value).max() / max(np.abs(value).max(), 1e-30) for name, value in expected.items())
             fine = bool(expected.keys() == got.keys() and worst <= TOLERANCES[dtype])  # NaN is not fine
             wrong += not fine
