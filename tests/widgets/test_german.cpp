@@ -10,6 +10,7 @@
 #include "widgets/learn_dialog.h"
 #include "widgets/panels/ledger_csv.h"
 #include "widgets/panels/ledger_model.h"
+#include "widgets/panels/ledger_view.h"
 #include "widgets/price.h"
 #include "widgets/settings.h"
 #include "widgets/text.h"
@@ -18,6 +19,7 @@
 #include <QAbstractItemView>
 #include <QComboBox>
 #include <QDoubleSpinBox>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
@@ -240,6 +242,21 @@ private Q_SLOTS:
         check(QStringLiteral("menu bar"), window->menuBar()->actions());
         for (const QMenu* menu : menus) check(menu->title(), menu->actions());
         QVERIFY2(faults.isEmpty(), qPrintable(QLatin1Char('\n') + faults.join(QLatin1Char('\n'))));
+    }
+
+    /// The ledger's widths once were those of English headers, whose longer words were cut off at the left.
+    void theHeadersOfTheLedgerFit() {
+        const auto window = windowWithRun();
+        auto& ledger = *find<LedgerView>(*window, "ledgerTable");
+        QFont font = ledger.horizontalHeader()->font();
+        font.setPixelSize(11);
+        font.setWeight(QFont::DemiBold); // as in the style sheet
+        for (int column = LedgerModel::EdgeColumn + 1; column < LedgerModel::ColumnCount; ++column) {
+            const QString text = ledger.model()->headerData(column, Qt::Horizontal).toString();
+            ledger.setColumnHidden(column, false);
+            QVERIFY2(ledger.columnWidth(column) >= QFontMetrics(font).horizontalAdvance(text) + 16,
+                     qPrintable(text));
+        }
     }
 
     void noTextIsClippedAt1280By800() {

@@ -70,8 +70,7 @@ LedgerView::LedgerView(LedgerModel& model, LedgerFilter& rows, QWidget* parent)
     head.setSortIndicatorClearable(true);
     head.setSortIndicator(-1, Qt::DescendingOrder);
     setSortingEnabled(true);
-    for (int column = 0; column < LedgerModel::ColumnCount; ++column)
-        setColumnWidth(column, LedgerModel::widthOf(LedgerModel::Column(column)));
+    fitHeaders();
     setColumns(Columns::some);
     connect(&m_model, &QAbstractItemModel::modelReset, this, &LedgerView::showSources);
     connect(&m_model, &QAbstractItemModel::dataChanged, this, &LedgerView::showSources);
@@ -105,6 +104,26 @@ void LedgerView::setColumns(Columns columns) {
 /// Only imported programs have source lines.
 void LedgerView::showSources() {
     setColumnHidden(LedgerModel::SourceColumn, m_columns != Columns::all || !m_model.hasSources());
+}
+
+/// Headers are wider in some fonts and languages than the standard widths.
+void LedgerView::fitHeaders() {
+    constexpr int padding = 16; // in the style sheet, as are the size and the weight
+    QFont font = horizontalHeader()->font();
+    font.setPixelSize(11);
+    font.setWeight(QFont::DemiBold);
+    const QFontMetrics metrics(font);
+    for (int column = 0; column < LedgerModel::ColumnCount; ++column) {
+        if (column == LedgerModel::EdgeColumn) continue;
+        const QString text = m_rows.headerData(column, Qt::Horizontal).toString();
+        setColumnWidth(column, std::max(LedgerModel::widthOf(LedgerModel::Column(column)),
+                                        metrics.horizontalAdvance(text) + padding));
+    }
+}
+
+void LedgerView::changeEvent(QEvent* event) {
+    QTableView::changeEvent(event);
+    if (event->type() == QEvent::FontChange) fitHeaders();
 }
 
 /// Beside the plot in a narrow window, the names of the edges have priority over the figures.

@@ -29,12 +29,14 @@ Q_SIGNALS:
     void curveToggled(int row);
 
 protected:
+    void changeEvent(QEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
     int sourceRow(const QModelIndex& index) const;
+    void fitHeaders();
     void showSources();
 
     LedgerModel& m_model;
