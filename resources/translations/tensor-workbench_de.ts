@@ -2335,7 +2335,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
     </message>
     <message>
         <source>Reset la&amp;yout</source>
-        <translation>Anordnung &amp;zurücksetzen</translation>
+        <translation>Anordnung zurücksetzen</translation>
     </message>
 </context>
 <context>
