@@ -137,6 +137,12 @@ void TestOneDnn::maximumOfSpecialValues() {
         for (DType dtype : {DType::f32, DType::bf16}) {
             Dice dice(302);
             const Tensor x = dice.tensor(dtype, {1, 16, 4, 4}, -3, 3);
+            const Image plain(x, false);
+            const Image served(dice, dtype, {1, 16, 2, 2}, false);
+            if (!onednn::pool(onednn::Pooling::max, window, plain.view(), served.view())) {
+                QVERIFY(dtype == DType::bf16); // which oneDNN does not pool without AVX-512
+                continue;
+            }
             auto values = valuesOf(x);
             for (const std::size_t i : {96, 97, 100, 101}) values[i] = special; // one window
             const Image given(tensorOf(dtype, x.shape(), values), false);
