@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "formats/npy.h"
 #include "formats/project.h"
+#include "graph/arrange.h"
 #include "placement/analysis.h"
 #include "widgets/canvas/thumbnail.h"
 #include "widgets/icon.h"
@@ -52,6 +53,7 @@ CardContent readCard(const QString& file, const ProfileLibrary& profiles) {
     try {
         const std::filesystem::path path(file.toStdU16String());
         Graph graph = loadProject(path);
+        arrangeUnplaced(graph);
         DeviceMap devices = makeDeviceMap(graph, {}, profiles);
         Analysis analysis =
             analyze(graph, devices, graph.info().policy, makeProjectFiles(path.parent_path()).get());

@@ -270,4 +270,11 @@ Arranged arrangeAll(const Graph& graph, FrameId inside, const IsCancelled& isCan
     return arrange(graph, ModuleTree(graph).allNodesIn(inside), options);
 }
 
+void arrangeUnplaced(Graph& graph, const IsCancelled& isCancelled) {
+    const auto& nodes = graph.nodes();
+    const auto isAtFirst = [&](const Node& node) { return node.position == nodes.begin()->position; };
+    if (nodes.size() > 1 && std::ranges::all_of(nodes, isAtFirst))
+        graph.apply(arrangeAll(graph, FrameId::none, isCancelled).delta);
+}
+
 } // namespace twb

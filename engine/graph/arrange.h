@@ -34,4 +34,8 @@ Arranged arrange(const Graph& graph, const std::vector<NodeId>& nodes, const Arr
 /// the frames of expanded modules.
 Arranged arrangeAll(const Graph& graph, FrameId inside = FrameId::none, const IsCancelled& isCancelled = {});
 
+/// Arranges a graph whose nodes are all at the same place: a file that was written by hand or by a script may
+/// have no positions. Throws Error(cancelled).
+void arrangeUnplaced(Graph& graph, const IsCancelled& isCancelled = {});
+
 } // namespace twb

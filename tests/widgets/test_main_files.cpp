@@ -18,6 +18,7 @@ private Q_SLOTS:
     void saveAndOpenRoundTrip();
     void unsavedChangesAreAskedAbout();
     void brokenFileLeavesTheDocument();
+    void aFileWithoutPositionsIsArranged();
     void exportsWhatTheDialogOffers_data();
     void exportsWhatTheDialogOffers();
     void anEndingThatIsNoPictureIsRefused();
@@ -87,6 +88,32 @@ void TestMainFiles::unsavedChangesAreAskedAbout() {
         QVERIFY(window->document().graph().nodes().size() > 10);
     }
     QVERIFY(window->close()); // there are no unsaved changes
+}
+
+/// All cards once lay on top of each other.
+void TestMainFiles::aFileWithoutPositionsIsArranged() {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("written.twb"));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(R"({"format": "tensor-workbench", "version": 1,
+"lanes": [{"id": 1, "device": "cpu"}, {"id": 2, "device": "cuda:0"}],
+"nodes": [
+{"id": 1, "op": "Ones", "name": "x", "lane": 1, "attributes": {"shape": [4]}},
+{"id": 2, "op": "Neg", "name": "neg", "lane": 1},
+{"id": 3, "op": "To", "name": "to", "lane": 2},
+{"id": 4, "op": "Abs", "name": "abs", "lane": 2}
+],
+"edges": [{"from": [1, 0], "to": [2, 0]}, {"from": [2, 0], "to": [3, 0]}, {"from": [3, 0], "to": [4, 0]}]})");
+    file.close();
+    const auto window = makeWindow();
+    QVERIFY(window->openFile(path));
+    const Document& document = window->document();
+    const auto at = [&](const char* name) { return document.graph().findByName(name)->position; };
+    QVERIFY(at("x").x + 100 < at("neg").x);
+    QVERIFY(at("neg").x < at("abs").x);
+    QVERIFY(at("to").x + 100 < at("abs").x);
+    QVERIFY(!document.isModified());
 }
 
 void TestMainFiles::brokenFileLeavesTheDocument() {

@@ -4,6 +4,7 @@
 #include "formats/file_claims.h"
 #include "formats/project.h"
 #include "formats/tensor_archive.h"
+#include "graph/arrange.h"
 #include "graph/delta.h"
 #include "ops/op_table.h"
 #include "ops/plugins/plugins.h"
@@ -151,6 +152,7 @@ std::optional<Graph> FileActions::readProject(const QString& path) {
     const bool isWhole = workCancellable(
         tr("Reading %1…").arg(QFileInfo(path).fileName()), &m_window, [&](const IsCancelled& isCancelled) {
             graph = loadProject(std::filesystem::path(path.toStdU16String()), isCancelled);
+            arrangeUnplaced(graph, isCancelled);
         });
     return isWhole ? std::optional(std::move(graph)) : std::nullopt;
 }
