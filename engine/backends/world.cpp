@@ -285,7 +285,8 @@ RankActivity World::activity() const {
 
 bool World::tellStep() {
     const std::scoped_lock lock(m_activityMutex);
-    const RankActivity now = m_listener && m_activity ? m_activity() : RankActivity{};
+    if (!m_listener || !m_activity) return false;
+    const RankActivity now = m_activity();
     if (now.node.empty()) return false;
     m_listener->active(now);
     return true;
