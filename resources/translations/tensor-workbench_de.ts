@@ -2334,7 +2334,7 @@ Freie Software unter der GNU General Public License, Version 3 oder neuer.</tran
         <translation>Hoher &amp;Kontrast</translation>
     </message>
     <message>
-        <source>Reset la&amp;yout</source>
+        <source>Reset layout</source>
         <translation>Anordnung zurücksetzen</translation>
     </message>
 </context>

@@ -79,7 +79,7 @@ void ViewActions::fillPanels(QMenu& menu, QWidget& palette, QWidget& inspector, 
     QObject::connect(m_legend, &QAction::toggled, legend, &QWidget::setVisible);
     layout.addSwitch(*minimap, QStringLiteral("minimap"));
     layout.addSwitch(*m_legend, QStringLiteral("legend"));
-    addAction(menu, tr("Reset la&yout"), QKeySequence(QStringLiteral("Ctrl+Shift+F9")),
+    addAction(menu, tr("Reset layout"), QKeySequence(QStringLiteral("Ctrl+Shift+F9")),
               [&layout] { layout.reset(); });
     QMenu& heat = *menu.addMenu(tr("&Heat"));
     auto* shades = new QActionGroup(&heat);
