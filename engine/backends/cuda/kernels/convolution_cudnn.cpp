@@ -278,8 +278,9 @@ public:
                 out.push_back({one.algorithm, one.mathType, one.memory});
         }
         if (m_call.y.dtype == DType::f32 && !m_call.queue.allowsTf32() && suitsWinograd())
-            std::ranges::stable_partition(
-                out, [&](const Choice& choice) { return choice.algorithm == winogradOf(m_call.kind); });
+            std::stable_partition(out.begin(), out.end(), [&](const Choice& choice) {
+                return choice.algorithm == winogradOf(m_call.kind);
+            });
         return out;
     }
 
