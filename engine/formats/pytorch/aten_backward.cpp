@@ -81,6 +81,12 @@ void layerNormBackward(Mapping& m) {
     if (const auto at = m.placeOf(2)) m.give(*at, summed(g));
 }
 
+Ints allButChannels(int rank) {
+    Ints axes{0};
+    for (int i = 2; i < rank; ++i) axes.push_back(i);
+    return axes;
+}
+
 /// The channels of a group are normalized together.
 void groupNormBackward(Mapping& m) {
     const Value g = m.tensor("grad_out");
@@ -97,14 +103,11 @@ void groupNormBackward(Mapping& m) {
     const Value rstd = statistic("rstd");
     const Value normalized = m.mul(m.sub(m.reshape(x, grouped), statistic("mean")), rstd);
     if (const auto at = m.placeOf(0)) {
-        std::vector<std::int64_t> dims(static_cast<std::size_t>(shape.rank()), 1);
-        dims[1] = shape[1];
         const auto weight = m.optionalTensor("weight");
-        const Value scaled = weight ? m.mul(g, m.reshape(*weight, Shape(dims))) : g;
+        const Value scaled = weight ? m.mul(g, m.alongChannels(*weight, shape.rank())) : g;
         m.give(*at, m.reshape(normBackward(m, m.reshape(scaled, grouped), normalized, rstd, {2}), shape));
     }
-    Ints axes{0};
-    for (int i = 2; i < shape.rank(); ++i) axes.push_back(i);
+    const Ints axes = allButChannels(shape.rank());
     if (const auto at = m.placeOf(1))
         m.give(*at, m.reduce("ReduceSum", m.mul(g, m.reshape(normalized, shape)), axes, false));
     if (const auto at = m.placeOf(2)) m.give(*at, m.reduce("ReduceSum", g, axes, false));
@@ -115,23 +118,19 @@ void batchNormBackward(Mapping& m) {
     const Value x = m.tensor("input");
     const int rank = x.type.shape.rank();
     if (rank < 2) Mapping::refuse("its operand has no channels");
-    Shape wide{x.type.shape[1]};
-    Ints axes{0};
-    std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
-    dims[1] = x.type.shape[1];
-    for (int i = 2; i < rank; ++i) axes.push_back(i);
+    const Ints axes = allButChannels(rank);
     const bool training = m.flag("train", m.flag("training", true));
     const double epsilon = m.number("eps", m.number("epsilon", 1e-5));
     Value mean =
-        training ? m.reduce("ReduceMean", x, axes, true) : m.reshape(m.tensor("running_mean"), Shape(dims));
+        training ? m.reduce("ReduceMean", x, axes, true) : m.alongChannels(m.tensor("running_mean"), rank);
     const Value centred = m.sub(x, mean);
     const Value variance = training ? m.reduce("ReduceMean", m.mul(centred, centred), axes, true)
-                                    : m.reshape(m.tensor("running_var"), Shape(dims));
+                                    : m.alongChannels(m.tensor("running_var"), rank);
     const Value rstd =
         m.make("Reciprocal", {m.make("Sqrt", {m.add(variance, m.constant(epsilon, x.type.dtype))})});
     const Value normalized = m.mul(centred, rstd);
     const auto weight = m.optionalTensor("weight");
-    const Value scaled = weight ? m.mul(g, m.reshape(*weight, Shape(dims))) : g;
+    const Value scaled = weight ? m.mul(g, m.alongChannels(*weight, rank)) : g;
     if (const auto at = m.placeOf(0))
         m.give(*at, training ? normBackward(m, scaled, normalized, rstd, axes) : m.mul(scaled, rstd));
     if (const auto at = m.placeOf(1)) m.give(*at, m.reduce("ReduceSum", m.mul(g, normalized), axes, false));
@@ -176,11 +175,8 @@ void convolutionBackward(Mapping& m) {
         sizes.set("kernel_shape", Ints(weight.type.shape.begin() + 2, weight.type.shape.end()));
         m.give(*at, m.make("ConvWeightGrad", {g, x}, sizes));
     }
-    if (const auto at = m.placeOf(2)) {
-        Ints axes{0};
-        for (int i = 2; i < spatial + 2; ++i) axes.push_back(i);
-        m.give(*at, m.reduce("ReduceSum", g, axes, false));
-    }
+    if (const auto at = m.placeOf(2))
+        m.give(*at, m.reduce("ReduceSum", g, allButChannels(spatial + 2), false));
 }
 
 void maxPoolBackward(Mapping& m) {

@@ -264,11 +264,9 @@ void dropout(Mapping& m) {
 void prelu(Mapping& m) {
     const Value x = m.tensor("self");
     const Value slopes = m.tensor("weight");
-    const std::int64_t count = slopes.type.shape.elementCount();
-    std::vector<std::int64_t> dims(static_cast<std::size_t>(x.type.shape.rank()), 1);
-    if (dims.size() > 1) dims[1] = count;
-    if (dims.size() < 2 && count != 1) Mapping::refuse("its operand has no channels");
-    m.give(m.make("PRelu", {x, m.reshape(slopes, Shape(dims))}));
+    const int rank = x.type.shape.rank();
+    if (rank < 2 && slopes.type.shape.elementCount() != 1) Mapping::refuse("its operand has no channels");
+    m.give(m.make("PRelu", {x, m.alongChannels(slopes, rank)}));
 }
 
 void glu(Mapping& m) {

@@ -303,6 +303,12 @@ Value Mapping::expand(const Value& value, const Shape& shape) {
     return value.type.shape == shape ? value : make("Expand", {value}, {{"shape", shape.dims()}});
 }
 
+Value Mapping::alongChannels(const Value& value, int rank) {
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
+    if (rank > 1) dims[1] = value.type.shape.elementCount();
+    return reshape(value, Shape(std::move(dims)));
+}
+
 Value Mapping::unsqueeze(const Value& value, std::int64_t axis) {
     return make("Unsqueeze", {value}, {{"axes", Ints{axis}}});
 }

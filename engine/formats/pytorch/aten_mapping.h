@@ -82,6 +82,7 @@ public:
     Value transpose(const Value& value, Ints order);
     Value expand(const Value& value, const Shape& shape);
     Value unsqueeze(const Value& value, std::int64_t axis);
+    Value alongChannels(const Value& value, int rank); ///< one element per channel, as [1, C, 1, …]
     Value slice(const Value& value, int axis, std::int64_t start, std::int64_t end, std::int64_t step = 1);
     Value reduce(std::string_view op, const Value& value, const Ints& axes, bool keep); ///< no axes: all
     Value add(const Value& a, const Value& b) { return make("Add", {a, b}); }
@@ -96,7 +97,7 @@ public:
     void give(std::size_t result, Value value);
     void give(Value value) { give(0, std::move(value)); }
 
-    /// Where a gradient stands among the results of a backward call: a capture lists only those that the
+    /// The index of a gradient among the results of a backward call: a capture lists only those that the
     /// output mask includes. Nothing if the call does not have it.
     std::optional<std::size_t> placeOf(std::size_t gradient) const;
     /// Gives the results of a backward call: the gradients of these operands of a forward op. The table
