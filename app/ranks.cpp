@@ -97,6 +97,7 @@ Ranks::Ranks(const RankOptions& options, const fs::path& file,
     }
     shareMachine(m_launcher);
     startWatch();
+    ::signal(SIGPIPE, SIG_IGN); // to MPI, a write to the connection of a lost rank is an error
     try {
         m_world = openMpiWorld(m_launcher, mpi);
         meet();

@@ -140,6 +140,21 @@ private Q_SLOTS:
         }
     }
 
+    /// MPI writes to the connection of a rank on another machine that was killed. The signal of that must not
+    /// end the rank that writes, which would then be named instead.
+    void aBrokenConnectionEndsNoRankBySignal_data() { addMpiLaunchers(); }
+    void aBrokenConnectionEndsNoRankBySignal() {
+        TWB_NEED_MPI;
+        const Program twb = prepared();
+        Job job(twb, mpi, 2, training(endlessTraining()));
+        QVERIFY(waitFor([&] { return twb.exists("c/checkpoint.json"); }));
+        for (int rank = 0; rank < 2; ++rank) QCOMPARE(::kill(job.process(rank), SIGPIPE), 0);
+        const auto steps = [&] { return loadCheckpoint(twb.fsPath("c")).place.steps; };
+        const auto before = steps();
+        QVERIFY(waitFor([&] { return !job.isRunning() || steps() > before + 10; }));
+        QVERIFY(job.isRunning());
+    }
+
     /// The launcher ends the other ranks only after the lost one was named, and leaves no file behind.
     void aLossIsNamedBeforeTheLauncherLearnsOfIt_data() { addMpiLaunchers(); }
     void aLossIsNamedBeforeTheLauncherLearnsOfIt() {
