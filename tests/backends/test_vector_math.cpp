@@ -6,6 +6,8 @@
 
 #include <QObject>
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -59,12 +61,20 @@ double unitsApart(float value, double reference) {
 struct Function {
     const char* name;
     VectorMap map;
-    std::function<double(double)> reference;
-    double bound = 4; ///< units in the last place
+    std::function<void(const std::vector<float>& in, std::vector<double>& out)> reference;
+    double bound; ///< units in the last place
 };
 
+template <class F> Function functionOf(const char* name, VectorMap map, const F& f, double bound) {
+    const auto reference = [f](const std::vector<float>& in, std::vector<double>& out) {
+        out.resize(in.size());
+        for (std::size_t i = 0; i < in.size(); ++i) out[i] = f(static_cast<double>(in[i]));
+    };
+    return {name, map, reference, bound};
+}
+
 template <class F> Function functionOf(const char* name, const F& f, double bound = 4) {
-    return {name, vectorForm(f), [f](double x) { return f(x); }, bound};
+    return functionOf(name, vectorForm(f), f, bound);
 }
 
 std::vector<Function> functions() {
@@ -87,11 +97,12 @@ std::vector<Function> functions() {
             functionOf("Sigmoid", Sigmoid{}),
             functionOf("Gelu", GeluErf{}, 256),
             // 1 + tanh z loses all digits for negative z, also in f64.
-            {"Gelu, tanh", vectorForm(GeluTanh{}),
-             [](double x) {
-                 return x / (1 + std::exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-             },
-             512},
+            functionOf(
+                "Gelu, tanh", vectorForm(GeluTanh{}),
+                [](double x) {
+                    return x / (1 + std::exp(-2 * 0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+                },
+                512),
             functionOf("HardSigmoid", HardSigmoid{0.2, 0.5}, 1e7), // few digits are left next to the corner
             functionOf("HardSwish", HardSwish{}, 1e7),
             functionOf("Softplus", Softplus{}),
@@ -169,9 +180,8 @@ private Q_SLOTS:
         const auto add = [&](const std::vector<float>& in) {
             static thread_local std::vector<double> wanted;
             static thread_local std::vector<float> out;
-            wanted.resize(in.size());
+            f.reference(in, wanted);
             out.resize(in.size());
-            for (std::size_t i = 0; i < in.size(); ++i) wanted[i] = f.reference(static_cast<double>(in[i]));
             for (std::size_t b = 0; b < all.size(); ++b) {
                 all[b].map(f.map, in.data(), out.data(), std::int64_t(in.size()));
                 Worst own;
@@ -186,6 +196,7 @@ private Q_SLOTS:
 #pragma omp parallel for schedule(dynamic)
         for (std::int64_t block = 0; block < blocks; ++block) {
             std::vector<float> in;
+            in.reserve(kBlock);
             for (std::uint64_t i = 0; i < kBlock; ++i) {
                 const std::uint64_t bits = (std::uint64_t(block) * kBlock + i) * patternStep();
                 if (bits < kPatterns) in.push_back(patternAt(bits));
