@@ -268,7 +268,8 @@ Json planToJson(const Plan& plan) {
     Json devices = Json::array();
     for (const Device device : plan.devices.devices()) devices.push_back(toJson(plan.devices.at(device)));
     Json streams = Json::array();
-    for (const PlanStream& s : plan.streams) streams.push_back({s.device.toString(), int(s.queue), s.label});
+    for (const PlanStream& s : plan.streams)
+        streams.push_back({s.device.toString(), int(s.queue), s.label, s.modelled});
     Json slots = Json::array();
     for (const PlanSlot& s : plan.slots) slots.push_back({s.device.toString(), int(s.memory), s.bytes});
     Json values = Json::array();
@@ -301,9 +302,13 @@ std::shared_ptr<const Plan> planFromJson(const Json& json, int rank) {
         const Device of = backend->info().device;
         plan->devices.set(of, std::move(backend), true);
     }
-    for (const Json& s : json.at("streams"))
-        plan->streams.push_back(
-            {deviceFrom(s.at(0), rank), enumFrom(s.at(1), "a kind of queue", QueueKind::network), s.at(2)});
+    for (const Json& s : json.at("streams")) {
+        const Device device = deviceFrom(s.at(0), rank);
+        const auto queue = enumFrom(s.at(1), "a kind of queue", QueueKind::network);
+        const bool modelled = s.size() > 3 ? s.at(3).get<bool>() // traces of earlier versions have none
+                                           : queue == QueueKind::network || plan->devices.isSimulated(device);
+        plan->streams.push_back({device, queue, s.at(2), modelled});
+    }
     for (const Json& s : json.at("slots"))
         plan->slots.push_back({deviceFrom(s.at(0), rank), memoryFrom(s.at(1)), s.at(2)});
     for (const Json& v : json.at("values")) plan->values.push_back(valueFrom(v, rank));

@@ -43,9 +43,7 @@ Json timelineToJson(const RunTimeline& timeline, const Plan& plan) {
     Json streams = Json::array();
     for (const PlanStream& stream : plan.streams)
         streams.push_back(
-            {{"device", stream.device.toString()},
-             {"label", stream.label},
-             {"modelled", stream.queue == QueueKind::network || plan.devices.isSimulated(stream.device)}});
+            {{"device", stream.device.toString()}, {"label", stream.label}, {"modelled", stream.modelled}});
     const std::int64_t origin = originOf(timeline);
     Json slices = Json::array();
     for (const StepRecord& record : timeline.last())

@@ -139,10 +139,15 @@ void writeTracks(Events& events, const std::vector<TracePart>& parts, const Trac
         events.add(fmt::format(kSorted, "process_sort_index", pid, 0, pid));
     }
     for (std::size_t i = 0; i < tracks.streams.size(); ++i) {
-        const Device device = tracks.streams[i].device;
-        const int pid = tracks.pids.at(device);
-        const std::string clock = tracks.isJoint() ? clockOf(planWith(device), device) : "";
-        events.add(fmt::format(kNamed, "thread_name", pid, i + 1, quoted(tracks.streams[i].label + clock)));
+        const PlanStream& stream = tracks.streams[i];
+        const Plan& plan = planWith(stream.device);
+        const int pid = tracks.pids.at(stream.device);
+        std::string name = stream.label; // the process of a device tells whether it is simulated
+        if (stream.modelled && (tracks.isJoint() || !plan.devices.isSimulated(stream.device)))
+            name += " (modelled)";
+        else if (tracks.isJoint())
+            name += clockOf(plan, stream.device);
+        events.add(fmt::format(kNamed, "thread_name", pid, i + 1, quoted(std::as_const(name))));
         events.add(fmt::format(kSorted, "thread_sort_index", pid, i + 1, i + 1));
     }
 }

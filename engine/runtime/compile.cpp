@@ -84,10 +84,11 @@ std::uint32_t Compiler::streamOf(Device device, QueueKind queue) {
         m_streams.try_emplace({device, queue}, static_cast<std::uint32_t>(m_plan->streams.size()));
     if (fresh) {
         constexpr const char* labels[] = {"compute", "host→device", "device→host", "loader", "ranks"};
-        std::string what = queue == QueueKind::network ? m_plan->devices.link().name
-                                                       : labels[static_cast<std::size_t>(queue)];
-        if (queue == QueueKind::network && !m_plan->devices.isSimulated(device)) what += " (modelled)";
-        m_plan->streams.push_back({device, queue, fmt::format("{} {}", device.toString(), what)});
+        const bool isLink = queue == QueueKind::network;
+        const std::string what =
+            isLink ? m_plan->devices.link().name : labels[static_cast<std::size_t>(queue)];
+        m_plan->streams.push_back({device, queue, fmt::format("{} {}", device.toString(), what),
+                                   isLink || m_plan->devices.isSimulated(device)});
     }
     return at->second;
 }
@@ -101,7 +102,7 @@ std::uint32_t Compiler::collectiveStream(Device device) {
     });
     if (known != m_plan->streams.end()) return static_cast<std::uint32_t>(known - m_plan->streams.begin());
     const std::uint32_t stream = streamOf(device, QueueKind::collective);
-    if (m_plan->devices.world().info().simulated) m_plan->streams[stream].label += " (modelled)";
+    if (m_plan->devices.world().info().simulated) m_plan->streams[stream].modelled = true;
     return stream;
 }
 

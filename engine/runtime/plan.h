@@ -79,7 +79,8 @@ struct PlanSlot {
 struct PlanStream {
     Device device;
     QueueKind queue = QueueKind::compute;
-    std::string label; ///< "cuda:0 host→device"
+    std::string label;     ///< "cuda:0 host→device"
+    bool modelled = false; ///< its steps take the time of a device or a link that is simulated
 };
 
 /// One launch: an op or a copy.

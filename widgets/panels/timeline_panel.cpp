@@ -117,9 +117,7 @@ void TimelinePanel::fitLabels() {
 }
 
 QString TimelinePanel::timesOf(const PlanStream& stream) const {
-    const bool isModelled =
-        stream.queue == QueueKind::network || m_model.plan().devices.isSimulated(stream.device);
-    return m_model.plan().virtualClock && isModelled ? tr("modelled") : m_runs.measuredText();
+    return stream.modelled ? tr("modelled") : m_runs.measuredText();
 }
 
 QString TimelinePanel::oneLineOf(const PlanStream& stream) const {
