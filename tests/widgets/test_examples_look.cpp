@@ -21,19 +21,31 @@ private Q_SLOTS:
     void initTestCase_data() {
         QTest::addColumn<QString>("file");
         QTest::addColumn<QSize>("size");
+        QTest::addColumn<QString>("gpu"); // of the lanes on cuda:0
         for (const QString& file : QDir(kExamples).entryList({QStringLiteral("*.twb")}))
-            QTest::newRow(qPrintable(file)) << kExamples + file << QSize(1080, 640);
+            QTest::newRow(qPrintable(file)) << kExamples + file << QSize(1080, 640) << "cuda:0";
         QTest::newRow("twenty mismatches")
             << QStringLiteral(TWB_SOURCE_DIR "/resources/screenshots/twenty-mismatches.twb")
-            << QSize(2000, 900);
+            << QSize(2000, 900) << "cuda:0";
+        // The lanes of rank 1 are below all others.
+        QTest::newRow("digits on two ranks")
+            << kExamples + "digits.twb" << QSize(850, 480) << "rank1/cuda:0";
     }
 
     void init() {
         m_canvas = std::make_unique<ShownCanvas>(Graph());
         QFETCH_GLOBAL(QString, file);
         QFETCH_GLOBAL(QSize, size);
+        QFETCH_GLOBAL(QString, gpu);
         m_canvas->canvas.resize(size);
         m_canvas->document.open(file);
+        DeltaBuilder builder(m_canvas->document.graph(), "another rank");
+        for (Lane lane : m_canvas->document.graph().lanes()) {
+            if (lane.device != Device::cuda(0)) continue;
+            lane.device = *Device::parse(gpu.toStdString());
+            builder.change(lane);
+        }
+        if (gpu != QLatin1String("cuda:0")) m_canvas->document.apply(builder.take());
         m_run = {};
         for (const Node& node : m_canvas->document.graph().nodes()) {
             const bool simulated = m_canvas->document.devices().isSimulated(m_canvas->shape(node.id).device);

@@ -87,7 +87,7 @@ void placeBeside(PriceLabel& label, const Scene& scene, const QRectF& around, st
     const double w = label.rect.width();
     const double h = label.rect.height();
     const Surroundings& rest =
-        surroundings(scene, around.adjusted(-w - 20, -h - 24, w + 20, h + 24), slot, kNoSlot, scale);
+        surroundings(scene, around.adjusted(-w - 20, -h - 48, w + 20, h + 48), slot, kNoSlot, scale);
     QRectF best;
     double least = std::numeric_limits<double>::max();
     const auto isClear = [&](double x, double y) {
@@ -98,7 +98,7 @@ void placeBeside(PriceLabel& label, const Scene& scene, const QRectF& around, st
         return hidden == 0;
     };
     // Below or above it; shifted so far that an edge stays at its centre; then farther away.
-    for (const double gap : {kGap, 4 * kGap}) {
+    for (const double gap : {kGap, 4 * kGap, 10 * kGap}) {
         for (const double shift : {0.0, 0.25, -0.25, 0.5, -0.5}) {
             const double x = around.center().x() - w / 2 + shift * w;
             if (isClear(x, around.bottom() + gap) || isClear(x, around.top() - gap - h)) return;
