@@ -162,11 +162,10 @@ void multiplyRows(int rows, int packs, const Tile& t, const PanelEnding& ending)
     if constexpr (most > 1) multiplyRows<lines, most - 1>(rows, packs, t, ending);
 }
 
-/// The panel that is read after this one, and how much of it has been fetched.
+/// The panel that is read after this one.
 struct NextPanel {
     const float* w = nullptr; ///< null: none
     std::int64_t units = 0;
-    std::int64_t fetched = 0; ///< units
 };
 
 /// Computes rows of y from one panel. isCold: nothing has been fetched before.
@@ -174,6 +173,11 @@ void multiplyPanel(Tile tile, std::int64_t rows, std::int64_t columns, NextPanel
                    const PanelEnding& ending) {
     constexpr std::int64_t kManyLines = kTileColumns / kLine;
     const std::int64_t parts = (rows + kMostRows - 1) / kMostRows;
+    const std::int64_t tiles =
+        (columns + kTileColumns - 1) / kTileColumns * (isCold && parts > 1 ? parts - 1 : parts);
+    // Evenly over the panel.
+    const std::int64_t step = (next.units * kLine + tiles - 1) / tiles;
+    const float* const end = next.w ? next.w + next.units * kLine * tile.inner : nullptr;
     for (std::int64_t at = 0; at < columns; at += kTileColumns) {
         const std::int64_t count = smallerOf(columns - at, kTileColumns);
         const std::int64_t packs = (count + kWidth - 1) / kWidth;
@@ -191,11 +195,11 @@ void multiplyPanel(Tile tile, std::int64_t rows, std::int64_t columns, NextPanel
                 part.next = part.w + kFarRows * tile.width;
                 part.nextStep = tile.width;
                 lines = kManyLines;
-            } else if (next.w && next.fetched < next.units) {
-                lines = parts < kPanelUnits ? kManyLines : 1;
-                part.next = next.w + next.fetched * kLine * tile.inner;
-                part.nextStep = lines * kLine;
-                next.fetched += lines;
+            } else if (next.w && next.w < end) {
+                lines = step > kLine ? kManyLines : 1;
+                part.next = next.w;
+                part.nextStep = step;
+                next.w += step * tile.inner;
             }
             const int count = static_cast<int>(range.end - range.begin);
             const int wide = static_cast<int>(packs);
