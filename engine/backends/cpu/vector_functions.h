@@ -28,13 +28,13 @@ inline Pack all(float x) { return _mm512_set1_ps(x); }
 /// Per element: condition ? a : b.
 inline Pack choose(Condition condition, Pack a, Pack b) { return _mm512_mask_blend_ps(condition, b, a); }
 inline Condition isLess(Pack a, Pack b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+inline Condition both(Condition a, Condition b) { return _mm512_kand(a, b); }
+inline bool isEverywhere(Condition a) { return a == 0xffff; }
 /// NaN if x is NaN.
 inline Pack larger(Pack a, Pack x) { return _mm512_max_ps(a, x); }
 inline Pack smaller(Pack a, Pack x) { return _mm512_min_ps(a, x); } ///< as larger()
 inline Pack withoutSign(Pack x) { return _mm512_abs_ps(x); }
 using Whole = __m512i;
-inline Whole nearest(Pack x) { return _mm512_cvtps_epi32(x); }
-inline Pack asFloats(Whole n) { return _mm512_cvtepi32_ps(n); }
 #elif defined(__AVX2__)
 using Pack = __m256;
 using Condition = Pack; ///< per element: all ones or all zeros
@@ -44,19 +44,21 @@ inline Pack all(float x) { return _mm256_set1_ps(x); }
 /// Per element: condition ? a : b.
 inline Pack choose(Condition condition, Pack a, Pack b) { return _mm256_blendv_ps(b, a, condition); }
 inline Condition isLess(Pack a, Pack b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+inline Condition both(Condition a, Condition b) { return _mm256_and_ps(a, b); }
+inline bool isEverywhere(Condition a) { return _mm256_movemask_ps(a) == 0xff; }
 /// NaN if x is NaN.
 inline Pack larger(Pack a, Pack x) { return _mm256_max_ps(a, x); }
 inline Pack smaller(Pack a, Pack x) { return _mm256_min_ps(a, x); } ///< as larger()
 inline Pack withoutSign(Pack x) { return _mm256_andnot_ps(all(-0.0F), x); }
 using Whole = __m256i;
-inline Whole nearest(Pack x) { return _mm256_cvtps_epi32(x); }
-inline Pack asFloats(Whole n) { return _mm256_cvtepi32_ps(n); }
-inline Whole halved(Whole n) { return _mm256_srai_epi32(n, 1); }
+inline Whole wholes(int x) { return _mm256_set1_epi32(x); }
+inline Whole bitsOf(Pack x) { return _mm256_castps_si256(x); }
+inline Pack fromBits(Whole x) { return _mm256_castsi256_ps(x); }
+inline Pack asFloats(Whole x) { return _mm256_cvtepi32_ps(x); }
+inline Whole sum(Whole a, Whole b) { return _mm256_add_epi32(a, b); }
 inline Whole difference(Whole a, Whole b) { return _mm256_sub_epi32(a, b); }
-/// 2 ^ n for n from −126 to 127.
-inline Pack powerOfTwo(Whole n) {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
-}
+template <int bits> Whole shiftedLeft(Whole x) { return _mm256_slli_epi32(x, bits); }
+template <int bits> Whole shiftedRight(Whole x) { return _mm256_srai_epi32(x, bits); } ///< keeps the sign
 #else
 using Pack = __m128;
 using Condition = Pack; ///< per element: all ones or all zeros
@@ -68,30 +70,53 @@ inline Pack choose(Condition condition, Pack a, Pack b) {
     return _mm_or_ps(_mm_and_ps(condition, a), _mm_andnot_ps(condition, b));
 }
 inline Condition isLess(Pack a, Pack b) { return _mm_cmplt_ps(a, b); }
+inline Condition both(Condition a, Condition b) { return _mm_and_ps(a, b); }
+inline bool isEverywhere(Condition a) { return _mm_movemask_ps(a) == 0xf; }
 /// NaN if x is NaN.
 inline Pack larger(Pack a, Pack x) { return _mm_max_ps(a, x); }
 inline Pack smaller(Pack a, Pack x) { return _mm_min_ps(a, x); } ///< as larger()
 inline Pack withoutSign(Pack x) { return _mm_andnot_ps(all(-0.0F), x); }
 using Whole = __m128i;
-inline Whole nearest(Pack x) { return _mm_cvtps_epi32(x); }
-inline Pack asFloats(Whole n) { return _mm_cvtepi32_ps(n); }
-inline Whole halved(Whole n) { return _mm_srai_epi32(n, 1); }
+inline Whole wholes(int x) { return _mm_set1_epi32(x); }
+inline Whole bitsOf(Pack x) { return _mm_castps_si128(x); }
+inline Pack fromBits(Whole x) { return _mm_castsi128_ps(x); }
+inline Pack asFloats(Whole x) { return _mm_cvtepi32_ps(x); }
+inline Whole sum(Whole a, Whole b) { return _mm_add_epi32(a, b); }
 inline Whole difference(Whole a, Whole b) { return _mm_sub_epi32(a, b); }
-/// 2 ^ n for n from −126 to 127.
-inline Pack powerOfTwo(Whole n) {
-    return _mm_castsi128_ps(_mm_slli_epi32(_mm_add_epi32(n, _mm_set1_epi32(127)), 23));
-}
+template <int bits> Whole shiftedLeft(Whole x) { return _mm_slli_epi32(x, bits); }
+template <int bits> Whole shiftedRight(Whole x) { return _mm_srai_epi32(x, bits); } ///< keeps the sign
 #endif
+
+/// The whole number nearest to t, as a float, for |t| up to 2 ^ 22. The last bits of `shifted` are those of
+/// the number.
+struct Rounded {
+    static constexpr float kShift = 12582912; // 1.5 · 2 ^ 23
+    Pack shifted;
+    Pack n;
+    explicit Rounded(Pack t) : shifted(t + all(kShift)), n(shifted - all(kShift)) {}
+};
 
 #ifdef __AVX512F__
 /// x · 2 ^ n, rounded once.
-inline Pack scaled(Pack x, Pack n) { return _mm512_scalef_ps(x, n); }
+inline Pack scaled(Pack x, Rounded e) { return _mm512_scalef_ps(x, e.n); }
+/// The same for n up to 63.
+inline Pack scaledDown(Pack x, Rounded e) { return scaled(x, e); }
+/// The same for n from −126 to 127.
+inline Pack scaledNormal(Pack x, Rounded e) { return scaled(x, e); }
 #else
-/// x · 2 ^ n for whole n from −252 to 254, rounded once if x is a normal number near 1. There are two
+/// 2 ^ n for n from −126 to 127.
+inline Pack powerOfTwo(Whole n) { return fromBits(shiftedLeft<23>(sum(n, wholes(127)))); }
+/// x · 2 ^ n for n from −126 to 127.
+inline Pack scaledNormal(Pack x, Rounded e) { return x * powerOfTwo(bitsOf(e.shifted)); }
+/// x · 2 ^ n for n from −190 to 63, rounded once if x is a normal number near 1.
+inline Pack scaledDown(Pack x, Rounded e) {
+    return x * powerOfTwo(sum(bitsOf(e.shifted), wholes(64))) * all(0x1p-64F);
+}
+/// x · 2 ^ n for n from −252 to 254, rounded once if x is a normal number near 1. There are two
 /// factors, since 2 ^ n itself may be subnormal or infinite.
-inline Pack scaled(Pack x, Pack n) {
-    const Whole whole = nearest(n);
-    const Whole half = halved(whole);
+inline Pack scaled(Pack x, Rounded e) {
+    const Whole whole = difference(bitsOf(e.shifted), bitsOf(all(Rounded::kShift)));
+    const Whole half = shiftedRight<1>(whole);
     return x * powerOfTwo(half) * powerOfTwo(difference(whole, half));
 }
 #endif
@@ -143,6 +168,11 @@ template <class F> void each(const float* in, float* out, std::int64_t count, co
     if (i < count) storeSome(out + i, f(loadSome(in + i, count - i)), count - i);
 }
 
+/// The same with a function that becomes part of the loop.
+template <auto function> void each(const float* in, float* out, std::int64_t count) {
+    each(in, out, count, [](Pack x) { return function(x); });
+}
+
 /// The polynomial with these coefficients, from the constant up: those of the even and of the odd powers at
 /// the same time, in half of the steps that wait for each other.
 template <int N> Pack polynomial(Pack x, const float (&c)[N]) {
@@ -175,8 +205,15 @@ inline Pack remainder(Pack x, Pack n) { return (x - n * all(0.693359375F)) + n *
 /// 2 ^ n · e ^ r. Beyond the bounds of x, the result is 0 or infinite.
 inline Pack exp(Pack given) {
     const Pack x = smaller(all(89), larger(all(-104), given));
-    const Pack n = asFloats(nearest(x * all(1.44269504F)));
-    return scaled(all(1) + expm1Of(remainder(x, n)), n);
+    const Rounded e(x * all(1.44269504F));
+    return scaled(all(1) + expm1Of(remainder(x, e.n)), e);
+}
+
+/// The same for x up to 43, in fewer operations.
+inline Pack expDown(Pack given) {
+    const Pack x = larger(all(-104), given);
+    const Rounded e(x * all(1.44269504F));
+    return scaledDown(all(1) + expm1Of(remainder(x, e.n)), e);
 }
 
 /// x · P(x²) / Q(x²) for |x| < 3.92, where the rounded result reaches 1.
@@ -211,9 +248,9 @@ struct ExpParts {
 };
 inline ExpParts expParts(Pack given) {
     const Pack x = larger(all(-40), given);
-    const Pack n = asFloats(nearest(x * all(1.44269504F)));
-    const Pack power = scaled(all(1), n);
-    return {power, expm1Of(remainder(x, n)) * power};
+    const Rounded e(x * all(1.44269504F));
+    const Pack power = scaledNormal(all(1), e);
+    return {power, expm1Of(remainder(x, e.n)) * power};
 }
 
 /// e ^ x − 1 for x ≤ 0.
@@ -235,17 +272,17 @@ inline Pack tanh(Pack x) {
 
 /// The exponent is never positive, so it cannot overflow.
 inline Pack sigmoid(Pack x) {
-    const Pack e = exp(-withoutSign(x));
+    const Pack e = expDown(-withoutSign(x));
     return choose(isLess(x, all(0)), e, all(1)) / (all(1) + e);
 }
 
 /// The exponent is never positive, so it cannot overflow.
-inline Pack softplus(Pack x) { return larger(all(0), x) + log1p(exp(-withoutSign(x))); }
+inline Pack softplus(Pack x) { return larger(all(0), x) + log1p(expDown(-withoutSign(x))); }
 
 /// x · Φ(x). The smaller of Φ(x) and Φ(−x) is computed, since 1 + erf loses precision for negative x.
 inline Pack gelu(Pack x) {
     const Pack tail =
-        all(0.5F) * exp(all(-0.5F) * x * x) * scaledErfc(withoutSign(x) * all(0.70710678118654752440F));
+        all(0.5F) * expDown(all(-0.5F) * x * x) * scaledErfc(withoutSign(x) * all(0.70710678118654752440F));
     return x * choose(isLess(x, all(0)), tail, all(1) - tail);
 }
 
@@ -260,7 +297,7 @@ inline Pack hardSwish(Pack x) { return x * hardSigmoid(x, all(1.0F / 6), all(0.5
 
 /// tanh(ln(1 + e)) = n / (n + 2) with n = e (e + 2) and e = e ^ x. From x = 20 on, the result is x.
 inline Pack mish(Pack x) {
-    const Pack e = exp(smaller(all(20), x));
+    const Pack e = expDown(smaller(all(20), x));
     const Pack n = e * (e + all(2));
     return x * (n / (n + all(2)));
 }
@@ -293,7 +330,14 @@ inline Pack swish(Pack x, Pack a) {
     return x * _mm512_maskz_mul_ps(isLess(t, all(126)), guess, all(2) - divisor * guess);
 }
 #else
-inline Pack swish(Pack x, Pack a) { return x * sigmoid(a * x); }
+/// x / (1 + e ^ -ax). Takes half as long as x * sigmoid(a * x); its relative error grows with -ax, to 5e-6 at
+/// -ax = 87.3, from where on the factor of x is 0.
+inline Pack swish(Pack x, Pack a) {
+    const Pack t = larger(all(-126), x * (a * all(-1.44269504F))); // 2 ^ t = e ^ -ax
+    const Rounded e(t);
+    const Pack power = scaledNormal(all(1) + expm1Of((t - e.n) * all(0.693147182F)), e);
+    return x * choose(isLess(t, all(126)), all(1) / (all(1) + power), all(0));
+}
 #endif
 
 } // namespace

@@ -24,13 +24,14 @@ namespace twb::TWB_ISA {
 
 namespace {
 
-#ifdef __AVX512F__
+#ifdef __AVX2__
 /// A sum of two numbers, the second of which has the bits that the first has no room for.
 struct Pair {
     Pack high;
     Pack low;
 };
 
+#ifdef __AVX512F__
 /// The logarithms to base 2 of positive normal numbers m · 2 ^ k, m from 0.69 to 1.39. The range of m has 32
 /// parts, each with a number c near the reciprocals of its numbers, and r = m · c − 1 is below 0.0153: log2 m
 /// = −log2 c + r · log2 e + r² · P(r), where the relative error of P is 2.3e-9. −log2 c is a pair, too; its
@@ -85,25 +86,90 @@ Pair logarithm(Pack x) {
     return {sum, _mm512_fmadd_ps(square, p, (first - (sum - whole)) + last)};
 }
 
-/// x ^ y = 2 ^ (y · log2 x), where the exponent is a pair. SLEEF's function, which takes four times as long,
-/// computes the elements whose base is not a positive normal number or whose exponent is not finite.
-Pack power(Pack x, Pack y) {
+/// y · log2 x
+Pair exponentOf(Pack x, Pack y) {
     const Pair log = logarithm(x);
     const Pack z = y * log.high;
-    const Pack rest = _mm512_fmadd_ps(y, log.low, _mm512_fmsub_ps(y, log.high, z));
-    // Beyond the bounds of z, the result is 0 or infinite, and the rest may be NaN.
-    const Pack n = _mm512_roundscale_ps(smaller(all(300), larger(all(-300), z)), _MM_FROUND_TO_NEAREST_INT);
+    return {z, _mm512_fmadd_ps(y, log.low, _mm512_fmsub_ps(y, log.high, z))};
+}
+#else
+/// One half of y · log2 x in f64, where x = m · 2 ^ k and `whole` is k − log2 c: log2 m = −log2 c + log2 (1 +
+/// r) with r = m · c − 1. log2 (1 + r) = r · P(r) for |r| ≤ 1 / 16, with a relative error of 2 ^ −37.
+template <int half> __m256d exponentOf(Pack m, Pack c, Pack whole, Pack y) {
+    const auto of = [](Pack x) { return _mm256_cvtps_pd(_mm256_extractf128_ps(x, half)); };
+    const __m256d one = _mm256_set1_pd(1);
+    const __m256d r = of(m) * of(c) - one; // exact
+    const auto two = [r](double a, double b) { return _mm256_set1_pd(a) + _mm256_set1_pd(b) * r; };
+    const __m256d square = r * r;
+    const __m256d high =
+        two(0.28853786348477274, -0.24167728447172402) + _mm256_set1_pd(0.20696277029738667) * square;
+    const __m256d middle = two(0.48089834708807914, -0.36067137676689267) + high * square;
+    const __m256d p = two(1.442695040889047, -0.72134752160025505) + middle * square;
+    return (of(whole) + r * p) * of(y);
+}
+
+/// y · log2 x for positive normal numbers x = m · 2 ^ k, m from 0.72 to 1.44. The range of m has 8 parts,
+/// each with a number c near the reciprocals of its numbers. Each c was chosen so that −log2 c is nearly a
+/// multiple of 2^-16, whose sum with k is exact. Around 1, c is 1.
+Pair exponentOf(Pack x, Pack y) {
+    alignas(32) static constexpr float reciprocals[8] = {
+        0x1.51a73ep+0F, 0x1.3af426p+0F, 0x1.246a8ap+0F, 0x1.1252acp+0F, 1,
+        0x1.c40ab6p-1F, 0x1.94c47cp-1F, 0x1.75d430p-1F};
+    alignas(32) static constexpr float logarithms[8] = {
+        -0.3993988037109375F, -0.2989959716796875F, -0.1918792724609375F, -0.0997314453125F, 0,
+        0.1796875F,           0.33905029296875F,    0.453765869140625F};
+    const Whole above = difference(bitsOf(x), wholes(0x3f380000)); // the least m
+    const Whole k = shiftedRight<23>(above);
+    const Whole part = shiftedRight<20>(above); // its last three bits count
+    const Pack m = fromBits(difference(bitsOf(x), shiftedLeft<23>(k)));
+    const Pack c = _mm256_permutevar8x32_ps(load(reciprocals), part);
+    const Pack whole = asFloats(k) + _mm256_permutevar8x32_ps(load(logarithms), part);
+    const __m256d a = exponentOf<0>(m, c, whole, y);
+    const __m256d b = exponentOf<1>(m, c, whole, y);
+    const __m128 highA = _mm256_cvtpd_ps(a);
+    const __m128 highB = _mm256_cvtpd_ps(b);
+    return {_mm256_set_m128(highB, highA), _mm256_set_m128(_mm256_cvtpd_ps(b - _mm256_cvtps_pd(highB)),
+                                                           _mm256_cvtpd_ps(a - _mm256_cvtps_pd(highA)))};
+}
+#endif
+
+/// x ^ y = 2 ^ (y · log2 x), where the exponent is a pair. SLEEF's function, which takes two (AVX2) to four
+/// (AVX-512) times as long, computes the elements whose base is not a positive normal number or whose
+/// exponent is not finite.
+Pack power(Pack x, Pack y) {
+    const Pair z = exponentOf(x, y);
+    // Beyond these bounds, the result is 0 or infinite, and the rest may be NaN.
+    const Rounded e(smaller(all(250), larger(all(-250), z.high)));
     const Pack ln2 = all(0.693147182F);
-    const Pack r = _mm512_fmadd_ps(z - n, ln2, rest * ln2);
-    const Pack fast = scaled(all(1) + expm1Of(_mm512_min_ps(_mm512_max_ps(r, all(-1)), all(1))), n);
-    const auto largest = all(3.40282347e38F);
-    const Condition isFast = _mm512_kand(_mm512_kand(_mm512_cmp_ps_mask(x, all(1.17549435e-38F), _CMP_GE_OQ),
-                                                     _mm512_cmp_ps_mask(x, largest, _CMP_LE_OQ)),
-                                         _mm512_cmp_ps_mask(withoutSign(y), largest, _CMP_LE_OQ));
-    return isFast == 0xffff ? fast : choose(isFast, fast, Sleef_powf16_u10avx512f(x, y));
+    const Pack r = (z.high - e.n) * ln2 + z.low * ln2;
+    const Pack fast = scaled(all(1) + expm1Of(smaller(larger(r, all(-1)), all(1))), e);
+    const Condition isFast = both(both(isLess(all(1.17549421e-38F), x), isLess(x, all(__builtin_inff()))),
+                                  isLess(withoutSign(y), all(__builtin_inff())));
+    return isEverywhere(isFast) ? fast : choose(isFast, fast, TWB_SLEEF(pow, u10)(x, y));
 }
 #else
 Pack power(Pack x, Pack y) { return TWB_SLEEF(pow, u10)(x, y); }
+#endif
+
+#ifdef __AVX512F__
+Pack log(Pack x) { return TWB_SLEEF(log, u35)(x); }
+#else
+/// ln (m · 2 ^ k) for m from √½ to √2: with r = m − 1, ln m = r − r² / 2 + r³ · P(r). ln 2 has two parts, the
+/// first with so few bits that its product with k is exact. SLEEF's function, which takes twice as long,
+/// computes the elements that are no positive normal numbers.
+Pack log(Pack x) {
+    const Whole above = difference(bitsOf(x), wholes(0x3f3504f3)); // the least m
+    const Whole k = shiftedRight<23>(above);
+    const Pack n = asFloats(k);
+    const Pack r = fromBits(difference(bitsOf(x), shiftedLeft<23>(k))) - all(1);
+    const Pack square = r * r;
+    const Pack p = polynomial(r, {0.333333316F, -0.250008196F, 0.200012314F, -0.166234036F, 0.142017112F,
+                                  -0.131597451F, 0.127616552F, -0.0763561529F});
+    const Pack rest = r * square * p + (n * all(-2.12194440e-4F) - square * all(0.5F));
+    const Pack fast = n * all(0.693359375F) + (r + rest);
+    const Condition isFast = both(isLess(all(1.17549421e-38F), x), isLess(x, all(__builtin_inff())));
+    return isEverywhere(isFast) ? fast : choose(isFast, fast, TWB_SLEEF(log, u35)(x));
+}
 #endif
 
 /// x ^ 0.5, which is 0 for −0 and infinite for −∞.
@@ -134,51 +200,51 @@ void map(const VectorMap& map, const float* in, float* out, std::int64_t count) 
     const Pack zero = all(0);
     switch (map.function) {
     case VectorFunction::exp:
-        return each(in, out, count, exp);
+        return each<exp>(in, out, count);
     case VectorFunction::log:
-        return each(in, out, count, TWB_SLEEF(log, u35));
+        return each<log>(in, out, count);
     case VectorFunction::sqrt:
-        return each(in, out, count, TWB_EXACT(sqrt));
+        return each<TWB_EXACT(sqrt)>(in, out, count);
     case VectorFunction::sin:
-        return each(in, out, count, TWB_SLEEF(sin, u35));
+        return each<TWB_SLEEF(sin, u35)>(in, out, count);
     case VectorFunction::cos:
-        return each(in, out, count, TWB_SLEEF(cos, u35));
+        return each<TWB_SLEEF(cos, u35)>(in, out, count);
     case VectorFunction::tan:
-        return each(in, out, count, TWB_SLEEF(tan, u35));
+        return each<TWB_SLEEF(tan, u35)>(in, out, count);
     case VectorFunction::asin:
-        return each(in, out, count, TWB_SLEEF(asin, u35));
+        return each<TWB_SLEEF(asin, u35)>(in, out, count);
     case VectorFunction::acos:
-        return each(in, out, count, TWB_SLEEF(acos, u35));
+        return each<TWB_SLEEF(acos, u35)>(in, out, count);
     case VectorFunction::atan:
-        return each(in, out, count, TWB_SLEEF(atan, u35));
+        return each<TWB_SLEEF(atan, u35)>(in, out, count);
     case VectorFunction::tanh:
-        return each(in, out, count, tanh);
+        return each<tanh>(in, out, count);
     case VectorFunction::atanh:
-        return each(in, out, count, TWB_SLEEF(atanh, u10));
+        return each<TWB_SLEEF(atanh, u10)>(in, out, count);
     case VectorFunction::erf:
-        return each(in, out, count, erf);
+        return each<erf>(in, out, count);
     case VectorFunction::floor:
-        return each(in, out, count, TWB_EXACT(floor));
+        return each<TWB_EXACT(floor)>(in, out, count);
     case VectorFunction::ceil:
-        return each(in, out, count, TWB_EXACT(ceil));
+        return each<TWB_EXACT(ceil)>(in, out, count);
     case VectorFunction::round:
-        return each(in, out, count, TWB_EXACT(rint));
+        return each<TWB_EXACT(rint)>(in, out, count);
     case VectorFunction::sigmoid:
-        return each(in, out, count, sigmoid);
+        return each<sigmoid>(in, out, count);
     case VectorFunction::hardSigmoid:
         return each(in, out, count, [=](Pack x) { return hardSigmoid(x, a, b); });
     case VectorFunction::hardSwish:
-        return each(in, out, count, hardSwish);
+        return each<hardSwish>(in, out, count);
     case VectorFunction::gelu:
-        return each(in, out, count, gelu);
+        return each<gelu>(in, out, count);
     case VectorFunction::geluTanh:
-        return each(in, out, count, geluTanh);
+        return each<geluTanh>(in, out, count);
     case VectorFunction::swish:
         return each(in, out, count, [a](Pack x) { return x * sigmoid(a * x); });
     case VectorFunction::softplus:
-        return each(in, out, count, softplus);
+        return each<softplus>(in, out, count);
     case VectorFunction::mish:
-        return each(in, out, count, mish);
+        return each<mish>(in, out, count);
     case VectorFunction::elu:
         return each(in, out, count, [=](Pack x) { return choose(isLess(x, zero), a * expm1(x), x); });
     case VectorFunction::selu:
@@ -229,7 +295,11 @@ float max(const float* in, std::int64_t count) noexcept {
 
 double expSum(const float* in, float shift, float* out, std::int64_t count) noexcept {
     // Products with subnormal terms would take a hundred times as long.
-    const auto term = [](Pack x) { return choose(isLess(x, all(-87.33654F)), all(0), exp(x)); };
+    const auto term = [](Pack x) {
+        const Rounded e(x * all(1.44269504F));
+        const Pack power = scaledNormal(all(1) + expm1Of(remainder(x, e.n)), e);
+        return choose(isLess(x, all(-87.33654F)), all(0), power);
+    };
     // Sums of a few terms in f32, which are added in f64.
     constexpr std::int64_t kRun = 16 * kWidth;
     const Pack from = all(shift);
@@ -276,7 +346,7 @@ void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int6
         for (int c = 0; c < Width; ++c) states[c] = kept[c];
         return;
     }
-    const std::int64_t ahead = (kAhead + width - 1) / width * stride;
+    const std::int64_t ahead = (4 * kAhead + width - 1) / width * stride;
     constexpr std::int64_t kBlock = 8 * kLine;
     const auto add = [&](auto together) {
         for (std::int64_t c = 0; c < width; c += kBlock) {

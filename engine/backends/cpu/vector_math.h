@@ -59,8 +59,9 @@ void vectorPow(const float* base, const float* exponent, std::int64_t step, floa
 /// The largest element, ignoring NaN; −∞ if there is none.
 float vectorMax(const float* in, std::int64_t count) noexcept;
 
-/// The sum of e ^ (in[i] − shift). Writes the terms to `out`, unless it is null; it may be the same memory as
-/// `in`. A term below the smallest normal number is 0. The sum has at least the precision of f32.
+/// The sum of e ^ (in[i] − shift), where no in[i] − shift may be above 88. Writes the terms to `out`, unless
+/// it is null; it may be the same memory as `in`. A term below the smallest normal number is 0. The sum has
+/// at least the precision of f32.
 double vectorExpSum(const float* in, float shift, float* out, std::int64_t count) noexcept;
 
 /// What vectorAddRows() adds for an element.
