@@ -1,4 +1,5 @@
 #include "backends/cpu/direct_loops.h"
+#include "backends/cpu/instruction_set.h"
 #include "support/op_runner.h"
 #include "support/test_main.h"
 
@@ -26,9 +27,8 @@ struct Build {
 
 std::vector<Build> builds() {
     std::vector<Build> out;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        out.push_back({"AVX2", &avx2::directKernels});
-    if (__builtin_cpu_supports("avx512f")) out.push_back({"AVX-512", &avx512::directKernels});
+    if (hasAvx2()) out.push_back({"AVX2", &avx2::directKernels});
+    if (hasAvx512()) out.push_back({"AVX-512", &avx512::directKernels});
     return out;
 }
 

@@ -1,4 +1,5 @@
 #include "backends/cpu/host_threads.h"
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/inverted_bottleneck.h"
 #include "support/test_main.h"
 
@@ -160,9 +161,7 @@ private Q_SLOTS:
         QTest::addColumn<bool>("isAvx512");
         QTest::addColumn<int>("number");
         for (const bool isAvx512 : {false, true}) {
-            if (!(isAvx512 ? __builtin_cpu_supports("avx512f")
-                           : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")))
-                continue;
+            if (!(isAvx512 ? hasAvx512() : hasAvx2())) continue;
             for (int i = 0; i < static_cast<int>(cases().size()); ++i)
                 QTest::addRow("%s, case %d", isAvx512 ? "AVX-512" : "AVX2", i) << isAvx512 << i;
         }

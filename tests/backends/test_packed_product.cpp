@@ -1,3 +1,4 @@
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/packed_product.h"
 #include "support/test_main.h"
 
@@ -23,9 +24,8 @@ struct Kernels {
 /// Those that this CPU has.
 std::vector<Kernels> kernelsHere() {
     std::vector<Kernels> out;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        out.push_back({"AVX2", &avx2::panelKernels});
-    if (__builtin_cpu_supports("avx512f")) out.push_back({"AVX-512", &avx512::panelKernels});
+    if (hasAvx2()) out.push_back({"AVX2", &avx2::panelKernels});
+    if (hasAvx512()) out.push_back({"AVX-512", &avx512::panelKernels});
     return out;
 }
 

@@ -1,3 +1,4 @@
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/vector_loops.h"
 #include "backends/cpu/vector_math.h"
 #include "core/half.h"
@@ -79,23 +80,12 @@ template <class F> Function functionOf(const char* name, const F& f, double boun
 
 std::vector<Function> functions() {
     using namespace element;
-    return {functionOf("Exp", Exp{}),
-            functionOf("Log", Log{}),
-            functionOf("Sqrt", Sqrt{}, 0.5),
-            functionOf("Sin", Sin{}),
-            functionOf("Cos", Cos{}),
-            functionOf("Tan", Tan{}),
-            functionOf("Asin", Asin{}),
-            functionOf("Acos", Acos{}),
-            functionOf("Atan", Atan{}),
-            functionOf("Tanh", Tanh{}),
-            functionOf("Atanh", Atanh{}),
-            functionOf("Erf", Erf{}, 6),
-            functionOf("Floor", Floor{}, 0),
-            functionOf("Ceil", Ceil{}, 0),
-            functionOf("Round", Round{}, 0),
-            functionOf("Sigmoid", Sigmoid{}),
-            functionOf("Gelu", GeluErf{}, 256),
+    return {functionOf("Exp", Exp{}), functionOf("Log", Log{}), functionOf("Sqrt", Sqrt{}, 0.5),
+            functionOf("Sin", Sin{}), functionOf("Cos", Cos{}), functionOf("Tan", Tan{}),
+            functionOf("Asin", Asin{}), functionOf("Acos", Acos{}), functionOf("Atan", Atan{}),
+            functionOf("Tanh", Tanh{}), functionOf("Atanh", Atanh{}), functionOf("Erf", Erf{}, 6),
+            functionOf("Floor", Floor{}, 0), functionOf("Ceil", Ceil{}, 0), functionOf("Round", Round{}, 0),
+            functionOf("Sigmoid", Sigmoid{}), functionOf("Gelu", GeluErf{}, 256),
             // 1 + tanh z loses all digits for negative z, also in f64.
             functionOf(
                 "Gelu, tanh", vectorForm(GeluTanh{}),
@@ -104,12 +94,9 @@ std::vector<Function> functions() {
                 },
                 512),
             functionOf("HardSigmoid", HardSigmoid{0.2, 0.5}, 1e7), // few digits are left next to the corner
-            functionOf("HardSwish", HardSwish{}, 1e7),
-            functionOf("Softplus", Softplus{}),
-            functionOf("Mish", Mish{}, 256),
-            functionOf("Swish", Swish{1.0}, 256),
-            functionOf("Elu", Elu{1.0}),
-            functionOf("Celu", Celu{1.0}),
+            functionOf("HardSwish", HardSwish{}, 1e7), functionOf("Softplus", Softplus{}),
+            functionOf("Mish", Mish{}, 256), functionOf("Swish", Swish{1.0}, 256),
+            functionOf("Elu", Elu{1.0}), functionOf("Celu", Celu{1.0}),
             functionOf("Selu", Selu{1.673, 1.0507}, 4)};
 }
 
@@ -124,8 +111,8 @@ struct Build : VectorLoops {
 
 std::vector<Build> builds() {
     std::vector<Build> out{{baseline::vectorLoops, "baseline"}};
-    if (__builtin_cpu_supports("avx2")) out.push_back({avx2::vectorLoops, "AVX2"});
-    if (__builtin_cpu_supports("avx512f")) out.push_back({avx512::vectorLoops, "AVX-512"});
+    if (hasAvx2()) out.push_back({avx2::vectorLoops, "AVX2"});
+    if (hasAvx512()) out.push_back({avx512::vectorLoops, "AVX-512"});
     return out;
 }
 

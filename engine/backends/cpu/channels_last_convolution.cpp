@@ -1,6 +1,7 @@
 #include "backends/cpu/channels_last_convolution.h"
 
 #include "backends/cpu/channels_last_loops.h"
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 
@@ -12,13 +13,7 @@
 namespace twb {
 
 const ChannelsLastKernels* channelsLastKernels() {
-    static const ChannelsLastKernels* const chosen = []() -> const ChannelsLastKernels* {
-        if (__builtin_cpu_supports("avx512f")) return &avx512::channelsLastKernels;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-            return &avx2::channelsLastKernels;
-        return nullptr;
-    }();
-    return chosen;
+    return kernelsForThisCpu(avx2::channelsLastKernels, avx512::channelsLastKernels);
 }
 
 std::optional<ChannelsEnding> channelsEnding(const ProductEnding& ending) {
@@ -291,7 +286,7 @@ bool isDepthwise(const Convolution& s) {
 bool hasFastColumns(const Window& window) {
     const WindowAxis& across = window.axes[1];
     const bool isShort = across.kernel == 3 || across.kernel == 5;
-    return __builtin_cpu_supports("avx512f") &&
+    return hasAvx512() &&
            (across.stride == 1 ? isShort || across.kernel == 7 : isShort && across.stride == 2);
 }
 

@@ -3,6 +3,7 @@
 #include "backends/cpu/channels_last_convolution.h"
 #include "backends/cpu/direct_loops.h"
 #include "backends/cpu/host_threads.h"
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 
@@ -129,21 +130,13 @@ bool hasTiles(const Convolution& s) {
 /// which it copies first, or y is a part of a tensor, which it does not write.
 bool isFaster(const Convolution& s, const NativeConvolution::Tensors& tensors) {
     constexpr std::int64_t kLeastWeights = 1 << 18;
-    return __builtin_cpu_supports("avx512f") &&
-           (tensors.added.data || positionStep(tensors.y) != s.outChannels ||
-            s.inChannels * s.outChannels * s.window.tapCount() >= kLeastWeights);
+    return hasAvx512() && (tensors.added.data || positionStep(tensors.y) != s.outChannels ||
+                           s.inChannels * s.outChannels * s.window.tapCount() >= kLeastWeights);
 }
 
 } // namespace
 
-const DirectKernels* directKernels() {
-    static const DirectKernels* const chosen = []() -> const DirectKernels* {
-        if (__builtin_cpu_supports("avx512f")) return &avx512::directKernels;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::directKernels;
-        return nullptr;
-    }();
-    return chosen;
-}
+const DirectKernels* directKernels() { return kernelsForThisCpu(avx2::directKernels, avx512::directKernels); }
 
 std::int64_t positionStep(const TensorView& view) {
     const int rank = view.shape.rank();

@@ -1,5 +1,6 @@
 #include "backends/cpu/max_pool.h"
 
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/max_pool_loops.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
@@ -12,12 +13,7 @@ namespace {
 
 /// The kernels for this CPU; null without AVX2.
 const MaxPoolKernels* poolKernels() {
-    static const MaxPoolKernels* const chosen = []() -> const MaxPoolKernels* {
-        if (__builtin_cpu_supports("avx512f")) return &avx512::maxPoolKernels;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::maxPoolKernels;
-        return nullptr;
-    }();
-    return chosen;
+    return kernelsForThisCpu(avx2::maxPoolKernels, avx512::maxPoolKernels);
 }
 
 /// By position along an axis.

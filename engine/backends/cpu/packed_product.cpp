@@ -1,6 +1,7 @@
 #include "backends/cpu/packed_product.h"
 
 #include "backends/cpu/host_threads.h"
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/parallel.h"
 #include "core/caching_allocator.h"
 
@@ -130,14 +131,7 @@ private:
 
 } // namespace
 
-const PanelKernels* panelKernels() {
-    static const PanelKernels* const chosen = []() -> const PanelKernels* {
-        if (__builtin_cpu_supports("avx512f")) return &avx512::panelKernels;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::panelKernels;
-        return nullptr;
-    }();
-    return chosen;
-}
+const PanelKernels* panelKernels() { return kernelsForThisCpu(avx2::panelKernels, avx512::panelKernels); }
 
 std::unique_ptr<NativeConvolution> makePackedProduct(const WeightedProduct& sizes,
                                                      const PanelKernels& kernels) {

@@ -1,13 +1,9 @@
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/quantize_loops.h"
 #include "core/half.h"
 
 namespace twb {
 namespace {
-
-bool hasAvx2() noexcept {
-    static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return has;
-}
 
 void quantize(const float* in, float scale, std::int32_t zero, bool isSigned, std::uint8_t* out,
               std::int64_t count) noexcept {

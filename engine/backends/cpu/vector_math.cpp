@@ -1,5 +1,6 @@
 #include "backends/cpu/vector_math.h"
 
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/vector_dots.h"
 #include "backends/cpu/vector_loops.h"
 #include "core/half.h"
@@ -7,18 +8,10 @@
 namespace twb {
 namespace {
 
-bool hasAvx2() noexcept {
-    static const bool has =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-    return has;
-}
-
 /// The functions for this CPU.
 const VectorLoops& loops() noexcept {
-    static const VectorLoops& chosen = __builtin_cpu_supports("avx512f") ? avx512::vectorLoops
-                                       : hasAvx2()                       ? avx2::vectorLoops
-                                                                         : baseline::vectorLoops;
-    return chosen;
+    const VectorLoops* const chosen = kernelsForThisCpu(avx2::vectorLoops, avx512::vectorLoops);
+    return chosen ? *chosen : baseline::vectorLoops;
 }
 
 } // namespace

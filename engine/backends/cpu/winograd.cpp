@@ -3,6 +3,7 @@
 #include "backends/cpu/direct_convolution.h"
 #include "backends/cpu/direct_loops.h"
 #include "backends/cpu/host_threads.h"
+#include "backends/cpu/instruction_set.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/strided.h"
 #include "backends/cpu/winograd_loops.h"
@@ -19,14 +20,7 @@ namespace twb {
 namespace {
 
 /// The kernels for this CPU; null without AVX2.
-const WinogradKernels* kernels() {
-    static const WinogradKernels* const chosen = []() -> const WinogradKernels* {
-        if (__builtin_cpu_supports("avx512f")) return &avx512::winogradKernels;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &avx2::winogradKernels;
-        return nullptr;
-    }();
-    return chosen;
-}
+const WinogradKernels* kernels() { return kernelsForThisCpu(avx2::winogradKernels, avx512::winogradKernels); }
 
 std::int64_t tilesAlong(std::int64_t size, std::int64_t side) { return (size + side - 1) / side; }
 

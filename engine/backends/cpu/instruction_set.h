@@ -1,0 +1,18 @@
+#pragma once
+
+namespace twb {
+
+// The instruction sets for which kernels are compiled, if this CPU has them.
+inline bool hasAvx512() noexcept { return __builtin_cpu_supports("avx512f"); }
+/// With FMA and conversions of f16, as all known CPUs with AVX2 have them.
+inline bool hasAvx2() noexcept {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+
+/// The kernels for this CPU; null without AVX2.
+template <class Kernels>
+const Kernels* kernelsForThisCpu(const Kernels& avx2, const Kernels& avx512) noexcept {
+    return hasAvx512() ? &avx512 : hasAvx2() ? &avx2 : nullptr;
+}
+
+} // namespace twb
