@@ -202,7 +202,10 @@ std::size_t mostWorkspace() {
     constexpr std::size_t most = std::size_t{4} << 30;
     std::size_t free = 0;
     std::size_t total = 0;
-    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return most / 16;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
+        cudaGetLastError(); // no later call must report it
+        return most / 16;
+    }
     return std::min(most, total / 16);
 }
 
