@@ -47,6 +47,9 @@ for theme in dark light; do
             render lesson1 --tab problems "$here/../examples/01-cpu-tensor-plus-cuda-tensor.twb"
             render transfers --run 200 --tab transfers "$here/../examples/06-a-transfer-in-a-tight-loop.twb"
             render training --train 10 --tab training "$here/../examples/11-a-model-learns.twb"
+            cp -r "$here/../examples/digits" "$work"
+            sed 's#"cuda:0"#"rank1/cuda:0"#' "$here/../examples/digits.twb" > "$work/two-ranks.twb"
+            render ranks --run 200 --tab timeline "$work/two-ranks.twb"
         fi
     done
 done

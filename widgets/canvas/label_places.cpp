@@ -97,10 +97,11 @@ void placeBeside(PriceLabel& label, const Scene& scene, const QRectF& around, st
         least = std::min(least, hidden);
         return hidden == 0;
     };
-    // Below or above it; shifted so far that an edge stays at its centre; then farther away.
+    // Below or above it; shifted so far that an edge stays at its centre, but not under the lane headers;
+    // then farther away.
     for (const double gap : {kGap, 4 * kGap, 10 * kGap}) {
         for (const double shift : {0.0, 0.25, -0.25, 0.5, -0.5}) {
-            const double x = around.center().x() - w / 2 + shift * w;
+            const double x = std::max(around.center().x() - w / 2 + shift * w, 0.0);
             if (isClear(x, around.bottom() + gap) || isClear(x, around.top() - gap - h)) return;
         }
     }
