@@ -53,7 +53,7 @@ public:
                                                        .columns = sizes.columns,
                                                        .blocks = quotientUp(sizes.inner, kMostInner)} {
         const std::int64_t units = unitCount(m_sizes);
-        m_sizes.panels = quotientUp(units, kPanelUnits);
+        m_sizes.panels = quotientUp(units, kernels.panelUnits);
         // If the threads share the rows, each reads all weights; if they share the columns, each reads all of
         // x, half of which another thread has just written.
         m_isCutByColumns = sizes.columns >= 8 * sizes.rows;

@@ -18,8 +18,8 @@ constexpr int kMostPacks = 3;
 constexpr int kMostRows = 6;
 constexpr int kMostPacks = 2;
 #endif
-constexpr std::int64_t kTileColumns = kMostPacks * kWidth;
-constexpr std::int64_t kLine = 16; ///< elements of a cache line
+constexpr std::int64_t kTileColumns = kMostPacks * kWidth; ///< the most of a panel
+constexpr std::int64_t kLine = 16;                         ///< elements of a cache line
 
 /// Rows of a panel that are fetched into the nearest cache before they are read.
 constexpr std::int64_t kNearRows = 8;
@@ -173,43 +173,37 @@ void multiplyPanel(Tile tile, std::int64_t rows, std::int64_t columns, NextPanel
                    const PanelEnding& ending) {
     constexpr std::int64_t kManyLines = kTileColumns / kLine;
     const std::int64_t parts = (rows + kMostRows - 1) / kMostRows;
-    const std::int64_t tiles =
-        (columns + kTileColumns - 1) / kTileColumns * (isCold && parts > 1 ? parts - 1 : parts);
-    // Evenly over the panel.
-    const std::int64_t step = (next.units * kLine + tiles - 1) / tiles;
+    // The next panel is fetched evenly during all parts but a cold first one.
+    const std::int64_t fetching = isCold && parts > 1 ? parts - 1 : parts;
+    const std::int64_t step = (next.units * kLine + fetching - 1) / fetching;
     const float* const end = next.w ? next.w + next.units * kLine * tile.inner : nullptr;
-    for (std::int64_t at = 0; at < columns; at += kTileColumns) {
-        const std::int64_t count = smallerOf(columns - at, kTileColumns);
-        const std::int64_t packs = (count + kWidth - 1) / kWidth;
+    const std::int64_t packs = (columns + kWidth - 1) / kWidth;
+    tile.lastCount = columns - (packs - 1) * kWidth;
+    for (std::int64_t i = 0; i < parts; ++i) {
+        const IndexRange range = partOf(rows, i, parts);
         Tile part = tile;
-        part.w += at;
-        part.lastCount = count - (packs - 1) * kWidth;
-        if (part.bias) part.bias += at;
-        for (std::int64_t i = 0; i < parts; ++i) {
-            const IndexRange range = partOf(rows, i, parts);
-            part.x = tile.x + range.begin * tile.step;
-            part.y = tile.y + range.begin * tile.columns + at;
-            if (tile.added) part.added = tile.added + range.begin * tile.columns + at;
-            std::int64_t lines = 0;
-            if (isCold && i == 0) {
-                part.next = part.w + kFarRows * tile.width;
-                part.nextStep = tile.width;
-                lines = kManyLines;
-            } else if (next.w && next.w < end) {
-                lines = step > kLine ? kManyLines : 1;
-                part.next = next.w;
-                part.nextStep = step;
-                next.w += step * tile.inner;
-            }
-            const int count = static_cast<int>(range.end - range.begin);
-            const int wide = static_cast<int>(packs);
-            if (lines == 0)
-                multiplyRows<0>(count, wide, part, ending);
-            else if (lines == 1)
-                multiplyRows<1>(count, wide, part, ending);
-            else
-                multiplyRows<kManyLines>(count, wide, part, ending);
+        part.x += range.begin * tile.step;
+        part.y += range.begin * tile.columns;
+        if (tile.added) part.added += range.begin * tile.columns;
+        std::int64_t lines = 0;
+        if (isCold && i == 0) {
+            part.next = part.w + kFarRows * tile.width;
+            part.nextStep = tile.width;
+            lines = kManyLines;
+        } else if (next.w && next.w < end) {
+            lines = step > kLine ? kManyLines : 1;
+            part.next = next.w;
+            part.nextStep = step;
+            next.w += step * tile.inner;
         }
+        const int count = static_cast<int>(range.end - range.begin);
+        const int wide = static_cast<int>(packs);
+        if (lines == 0)
+            multiplyRows<0>(count, wide, part, ending);
+        else if (lines == 1)
+            multiplyRows<1>(count, wide, part, ending);
+        else
+            multiplyRows<kManyLines>(count, wide, part, ending);
     }
 }
 
@@ -259,7 +253,7 @@ void multiply(const PanelSizes& s, const float* x, const float* w, IndexRange ro
 
 } // namespace
 
-const PanelKernels panelKernels{multiply};
+const PanelKernels panelKernels{multiply, kTileColumns / kUnitColumns};
 
 } // namespace twb::TWB_ISA
 
