@@ -55,8 +55,9 @@ public:
         const std::int64_t units = unitCount(m_sizes);
         m_sizes.panels = quotientUp(units, kernels.panelUnits);
         // If the threads share the rows, each reads all weights; if they share the columns, each reads all of
-        // x, half of which another thread has just written.
-        m_isCutByColumns = sizes.columns >= 8 * sizes.rows;
+        // x, half of which another thread has just written. Narrow panels take longer than reading x.
+        const bool isNarrow = kernels.panelUnits == 1;
+        m_isCutByColumns = isNarrow || sizes.columns >= 8 * sizes.rows;
         constexpr std::int64_t kBalance = 4; // threads among which the panels are divided evenly
         if (m_isCutByColumns) m_sizes.panels = quotientUp(m_sizes.panels, kBalance) * kBalance;
         m_sizes.panels = std::min(m_sizes.panels, units);
@@ -77,8 +78,9 @@ public:
         std::int64_t rowGroups = 1;
         std::int64_t panelGroups = 1;
         if (m_isCutByColumns) {
-            panelGroups = std::min(threads, m_sizes.panels);
-            rowGroups = std::min(threads / panelGroups, rowParts);
+            constexpr std::int64_t kPieces = 4; // per thread: if one is delayed, the others take some
+            panelGroups = std::min(kPieces * threads, m_sizes.panels);
+            rowGroups = std::min(std::max<std::int64_t>(threads / panelGroups, 1), rowParts);
         } else {
             rowGroups = std::min(threads, rowParts);
             panelGroups = std::min(threads / rowGroups, m_sizes.panels);

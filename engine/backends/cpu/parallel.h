@@ -1,9 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace twb {
 
@@ -33,6 +38,38 @@ private:
     std::exception_ptr m_exception; ///< written by the one thread that set m_caught
 };
 
+/// Hands out the numbers [0, total). Each thread gets those of its own share, neighbours one after the other,
+/// and then what is left of the others', so that a thread that is delayed does not stall all.
+class WorkShares {
+public:
+    WorkShares(std::int64_t total, int threads) : m_count(std::clamp(threads, 1, kMost)) {
+        for (int i = 0; i < m_count; ++i) {
+            m_shares[static_cast<std::size_t>(i)].next = total * i / m_count;
+            m_shares[static_cast<std::size_t>(i)].end = total * (i + 1) / m_count;
+        }
+    }
+    /// Calls body(number) for numbers that no other thread has.
+    template <class Body> void run(int thread, const Body& body) {
+        for (int i = 0; i < m_count; ++i) {
+            Share& share = m_shares[static_cast<std::size_t>((thread + i) % m_count)];
+            for (;;) {
+                const std::int64_t number = share.next.fetch_add(1, std::memory_order_relaxed);
+                if (number >= share.end) break;
+                body(number);
+            }
+        }
+    }
+
+private:
+    static constexpr int kMost = 64;
+    struct alignas(64) Share { // a cache line each
+        std::atomic<std::int64_t> next;
+        std::int64_t end = 0;
+    };
+    std::array<Share, kMost> m_shares;
+    int m_count;
+};
+
 /// Calls body(begin, end) for ranges that cover [0, total) in multiples of `grain`, in parallel if `work` (in
 /// element operations) is large enough. The result of body must not depend on the ranges, since the number of
 /// threads determines them. Throws the first exception that a body throws, once all threads have stopped;
@@ -47,9 +84,11 @@ void parallelRanges(std::int64_t total, [[maybe_unused]] std::int64_t work,
         const std::int64_t length = (steps + wanted - 1) / wanted * grain;
         const std::int64_t ranges = (total + length - 1) / length;
         RegionException exception;
-#pragma omp parallel for schedule(static)
-        for (std::int64_t r = 0; r < ranges; ++r)
+        WorkShares shares(ranges, omp_get_max_threads());
+#pragma omp parallel
+        shares.run(omp_get_thread_num(), [&](std::int64_t r) {
             exception.run([&] { body(r * length, std::min(total, (r + 1) * length)); });
+        });
         exception.rethrow();
         return;
     }
