@@ -347,7 +347,7 @@ void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int6
         return;
     }
     const std::int64_t ahead = (4 * kAhead + width - 1) / width * stride;
-    constexpr std::int64_t kBlock = 8 * kLine;
+    constexpr std::int64_t kBlock = std::int64_t{8} * kLine;
     const auto add = [&](auto together) {
         for (std::int64_t c = 0; c < width; c += kBlock) {
             const std::int64_t end = c + kBlock < width ? c + kBlock : width;
