@@ -2,9 +2,9 @@
 
 namespace twb {
 
-// The instruction sets for which kernels are compiled, if this CPU has them.
+/// Whether this CPU has AVX-512.
 inline bool hasAvx512() noexcept { return __builtin_cpu_supports("avx512f"); }
-/// With FMA and conversions of f16.
+/// Whether it has AVX2, with FMA and conversions of f16.
 inline bool hasAvx2() noexcept {
 #ifdef __clang__ // does not know f16c, which all known CPUs with AVX2 have
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

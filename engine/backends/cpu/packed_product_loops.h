@@ -18,7 +18,6 @@ struct PanelEnding {
 
 /// A unit is this many neighbouring columns of the weights.
 inline constexpr std::int64_t kUnitColumns = 16;
-/// A panel is one or a few neighbouring units.
 /// The weights are multiplied in ranges of at most this many rows, so that a panel of a range stays in the
 /// cache.
 inline constexpr std::int64_t kMostInner = 512;
@@ -51,7 +50,8 @@ struct PanelKernels {
     /// bits for all ranges.
     void (*multiply)(const PanelSizes& sizes, const float* x, const float* w, IndexRange rows,
                      IndexRange panels, const PanelEnding& ending, float* y) noexcept = nullptr;
-    std::int64_t panelUnits = 1; ///< the most of a panel: the columns that the registers hold
+    /// The most neighbouring units of a panel: the registers hold the sums of as many columns.
+    std::int64_t panelUnits = 1;
 };
 
 namespace avx2 {

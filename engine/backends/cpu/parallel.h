@@ -48,7 +48,7 @@ public:
             m_shares[static_cast<std::size_t>(i)].end = total * (i + 1) / m_count;
         }
     }
-    /// Calls body(number) for numbers that no other thread has.
+    /// Calls body(number) for each number that no other thread has taken.
     template <class Body> void run(int thread, const Body& body) {
         for (int i = 0; i < m_count; ++i) {
             Share& share = m_shares[static_cast<std::size_t>((thread + i) % m_count)];

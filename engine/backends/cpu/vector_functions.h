@@ -99,9 +99,9 @@ struct Rounded {
 #ifdef __AVX512F__
 /// x · 2 ^ n, rounded once.
 inline Pack scaled(Pack x, Rounded e) { return _mm512_scalef_ps(x, e.n); }
-/// The same for n up to 63.
+/// x · 2 ^ n for n up to 63.
 inline Pack scaledDown(Pack x, Rounded e) { return scaled(x, e); }
-/// The same for n from −126 to 127.
+/// x · 2 ^ n for n from −126 to 127.
 inline Pack scaledNormal(Pack x, Rounded e) { return scaled(x, e); }
 #else
 /// 2 ^ n for n from −126 to 127.
@@ -168,7 +168,7 @@ template <class F> void each(const float* in, float* out, std::int64_t count, co
     if (i < count) storeSome(out + i, f(loadSome(in + i, count - i)), count - i);
 }
 
-/// The same with a function that becomes part of the loop.
+/// each() for a function that is known at compile time and becomes part of the loop.
 template <auto function> void each(const float* in, float* out, std::int64_t count) {
     each(in, out, count, [](Pack x) { return function(x); });
 }
@@ -209,7 +209,7 @@ inline Pack exp(Pack given) {
     return scaled(all(1) + expm1Of(remainder(x, e.n)), e);
 }
 
-/// The same for x up to 43, in fewer operations.
+/// e ^ x for x up to 43, in fewer operations than exp().
 inline Pack expDown(Pack given) {
     const Pack x = larger(all(-104), given);
     const Rounded e(x * all(1.44269504F));

@@ -138,7 +138,7 @@ Pair exponentOf(Pack x, Pack y) {
 /// exponent is not finite.
 Pack power(Pack x, Pack y) {
     const Pair z = exponentOf(x, y);
-    // Beyond these bounds, the result is 0 or infinite, and the rest may be NaN.
+    // Beyond these bounds of the exponent, the power is 0 or infinite, and z.low may be NaN.
     const Rounded e(smaller(all(250), larger(all(-250), z.high)));
     const Pack ln2 = all(0.693147182F);
     const Pack r = (z.high - e.n) * ln2 + z.low * ln2;
@@ -155,7 +155,7 @@ Pack power(Pack x, Pack y) { return TWB_SLEEF(pow, u10)(x, y); }
 Pack log(Pack x) { return TWB_SLEEF(log, u35)(x); }
 #else
 /// ln (m · 2 ^ k) for m from √½ to √2: with r = m − 1, ln m = r − r² / 2 + r³ · P(r). ln 2 has two parts, the
-/// first with so few bits that its product with k is exact. SLEEF's function, which takes twice as long,
+/// first with so few bits that its product with k is exact. SLEEF's function, which takes 1.3 times as long,
 /// computes the elements that are no positive normal numbers.
 Pack log(Pack x) {
     const Whole above = difference(bitsOf(x), wholes(0x3f3504f3)); // the least m
