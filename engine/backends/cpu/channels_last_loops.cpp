@@ -11,12 +11,13 @@ namespace twb::TWB_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int kMostRows = 12;  ///< of a product that the registers hold
-constexpr int kMostPlaces = 7; ///< of two packs, beside five factors of each
+constexpr int kMostRows = 12; ///< of a product that the registers hold
+constexpr int kMostPacks = 2; ///< of kMostPlaces sums, beside five factors of each
 #else
 constexpr int kMostRows = 6;
-constexpr int kMostPlaces = 2;
+constexpr int kMostPacks = 1;
 #endif
+constexpr int kMostPlaces = 7;
 
 std::int64_t smallerOf(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t largerOf(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
@@ -62,8 +63,6 @@ struct Columns {
     std::int64_t at = 0;
     std::int64_t lastCount = kWidth;
     std::int64_t width = kChannelPanel; ///< of the panel
-    const float* ahead = nullptr;       ///< memory that is fetched, a line for each row of w
-    std::int64_t aheadStep = 0;         ///< elements from one row of w to the next
 };
 
 /// `rows` rows and `packs` packs of columns.
@@ -80,14 +79,12 @@ void multiplyRows(const ProductSizes& s, const float* x, const float* w, const C
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) sums[r][p] = bias;
     }
-    const float* ahead = columns.ahead;
+#pragma GCC unroll 4
     for (std::int64_t k = 0; k < s.inner; ++k, w += columns.width) {
         const float* const elements = x + (hasOffsets ? s.offsets[k] : k);
         Pack factors[packs];
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
-        fetchNear(ahead);
-        ahead += columns.aheadStep;
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const Pack element = all(elements[r * s.step]);
@@ -141,14 +138,10 @@ void multiply(const ProductSizes& s, const float* x, const float* w, std::int64_
         std::int64_t tile = 0;
         for (std::int64_t at = panel * kChannelPanel; at < panelEnd; at += 2 * kWidth) {
             const std::int64_t count = smallerOf(panelEnd - at, 2 * kWidth);
-            Columns columns{at, count > kWidth ? count - kWidth : count, width};
+            const Columns columns{at, count > kWidth ? count - kWidth : count, width};
             const float* const factors = panelBegin + (at - panel * kChannelPanel);
             for (std::int64_t part = 0; part < parts; ++part, ++tile) {
-                // Each tile fetches its share of the next panel.
-                const std::int64_t share = (width + tiles - 1) / tiles;
-                const bool fetches = next > 0 && tile * share < width;
-                columns.ahead = fetches ? panelBegin + next + tile * share * s.inner : factors;
-                columns.aheadStep = fetches ? share : width;
+                fetchPart(panelBegin + next, next > 0 ? s.inner * width : 0, tile, tiles);
                 const std::int64_t from = begin + (end - begin) * part / parts;
                 const int rows = static_cast<int>(begin + (end - begin) * (part + 1) / parts - from);
                 ChannelsEnding here = ending;
@@ -303,7 +296,9 @@ void slideOver(int count, const Windows& at, std::int64_t first, std::int64_t la
     if constexpr (places > 1)
         if (count < places) return slideOver<Slider, places - 1>(count, at, first, last);
     std::int64_t c = first;
-    for (; c + 2 * kWidth <= last; c += 2 * kWidth) Slider::template slide<places, 2>(at, c);
+    if constexpr (kMostPacks > 1)
+        for (; c + kMostPacks * kWidth <= last; c += kMostPacks * kWidth)
+            Slider::template slide<places, kMostPacks>(at, c);
     for (; c < last; c += kWidth) Slider::template slide<places, 1>(at, c);
     apply(at.ending, at.y + first, places, at.sizes.outStep, last - first);
 }

@@ -126,12 +126,13 @@ bool hasTiles(const Convolution& s) {
            });
 }
 
-/// oneDNN is as fast or faster with AVX2, and with weights that stay in the cache unless a tensor is added,
-/// which it copies first, or y is a part of a tensor, which it does not write.
+/// oneDNN is as fast or faster with windows of one element and AVX2, and with weights that stay in the cache
+/// unless a tensor is added, which it copies first, or y is a part of a tensor, which it does not write.
 bool isFaster(const Convolution& s, const NativeConvolution::Tensors& tensors) {
     constexpr std::int64_t kLeastWeights = 1 << 18;
-    return hasAvx512() && (tensors.added.data || positionStep(tensors.y) != s.outChannels ||
-                           s.inChannels * s.outChannels * s.window.tapCount() >= kLeastWeights);
+    return (hasAvx512() || s.window.tapCount() > 1) &&
+           (tensors.added.data || positionStep(tensors.y) != s.outChannels ||
+            s.inChannels * s.outChannels * s.window.tapCount() >= kLeastWeights);
 }
 
 } // namespace

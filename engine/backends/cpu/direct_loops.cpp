@@ -12,12 +12,10 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr int kMostPacks = 4; ///< of columns whose sums the registers hold
-constexpr bool kFetches = true;
 /// Positions whose sums the registers hold, beside the factors of that many packs of columns.
 constexpr int mostRows(int packs) { return packs == 4 ? 7 : packs == 3 ? 9 : 14; }
 #else
 constexpr int kMostPacks = 2;
-constexpr bool kFetches = false; ///< products keep the load units busy
 constexpr int mostRows(int packs) { return packs == 2 ? 6 : 12; }
 #endif
 
@@ -33,13 +31,6 @@ struct Tile {
     bool isInside = false; ///< no window reaches into the padding
 };
 
-/// Elements of later products, fetched into the cache by these: a line or two per factor.
-struct Ahead {
-    const float* from;
-    std::int64_t step = 0;   ///< from factor to factor
-    std::int64_t second = 0; ///< from the first line to the second
-};
-
 /// Adds products of `count` elements of each position to sums. x, y and added are at the first position, y
 /// and added at the first column.
 struct Part {
@@ -48,7 +39,6 @@ struct Part {
     const float* w;
     std::int64_t wStep;
     std::int64_t count;
-    Ahead ahead;
     float* y;
     std::int64_t yStep;
     std::int64_t lastCount; ///< columns of the last pack
@@ -93,7 +83,6 @@ template <int rows, int packs> void multiplyRows(const Part& part, const Ending&
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < kPointers; ++i) x[i] = part.x + kTogether * i * xStep;
     const float* w = part.w;
-    const float* ahead = part.ahead.from;
     Pack sums[rows][packs];
     if (part.begins) {
 #pragma GCC unroll 16
@@ -115,15 +104,11 @@ template <int rows, int packs> void multiplyRows(const Part& part, const Ending&
 #pragma GCC unroll 16
             for (int p = 0; p < packs; ++p) fetch(ending.added + r * ending.step + p * kWidth, 0);
     }
-    const float* const end = w + part.count * part.wStep;
-    for (; w != end; w += part.wStep, ahead += part.ahead.step) {
+#pragma GCC unroll 4
+    for (std::int64_t k = 0; k < part.count; ++k, w += part.wStep) {
         Pack factors[packs];
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
-        if constexpr (kFetches) {
-            __builtin_prefetch(ahead, 0, 2);
-            __builtin_prefetch(ahead + part.ahead.second, 0, 2);
-        }
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const Pack element = all(x[r / kTogether][r % kTogether * xStep]);
@@ -265,7 +250,6 @@ void multiplyTap(const DirectSizes& s, const Tile& tile, const float* x, std::in
 void multiplyPanel(const DirectSizes& s, const Block& block, const float* x, const float* w,
                    std::int64_t columns, bool isLast, const ChannelsEnding& ending, float* y) {
     constexpr std::int64_t kMostChannels = 256; // factors of which stay in the cache for all tiles
-    constexpr std::int64_t kLine = 16;
     const std::int64_t width = (columns + kChannelLanes - 1) / kChannelLanes * kChannelLanes;
     const std::int64_t blocks = (s.inner + kMostChannels - 1) / kMostChannels;
     const std::int64_t steps = s.kernelHeight * s.kernelWidth * blocks;
@@ -275,9 +259,6 @@ void multiplyPanel(const DirectSizes& s, const Block& block, const float* x, con
         const std::int64_t count = s.inner * (at % blocks + 1) / blocks - channel;
         const float* const factors = w + (tap * s.inner + channel) * width;
         const bool hasNext = at + 1 < steps || !isLast;
-        // The first tiles fetch one or two lines of the next weights per factor, the others the next tile of
-        // x.
-        const std::int64_t lines = width > block.count * kLine ? 2 : 1;
         for (std::int64_t c = 0; c < columns; c += kMostPacks * kWidth) {
             const std::int64_t here = smallerOf(columns - c, kMostPacks * kWidth);
             const int packs = static_cast<int>((here + kWidth - 1) / kWidth);
@@ -289,15 +270,7 @@ void multiplyPanel(const DirectSizes& s, const Block& block, const float* x, con
                 part.w = factors + c;
                 part.wStep = width;
                 part.count = count;
-                const bool fetches = hasNext && c == 0 && t * lines * kLine < width;
-                part.ahead = fetches ? Ahead{factors + (width + t * lines * kLine) * count, lines * kLine,
-                                             (lines - 1) * kLine}
-                                     : Ahead{factors};
-                if (!fetches && steps == 1 && t + 1 < block.count) {
-                    const Tile& next = block.tiles[t + 1];
-                    part.ahead = {x + next.image + (next.top * s.width + next.left) * s.inner,
-                                  next.rows * s.across};
-                }
+                if (hasNext && c == 0) fetchPart(factors + width * count, width * count, t, block.count);
                 float* const to = y + tile.position * s.step + c;
                 part.yStep = s.step;
                 part.lastCount = here - (packs - 1) * kWidth;

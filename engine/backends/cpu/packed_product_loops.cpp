@@ -19,12 +19,6 @@ constexpr int kMostRows = 6;
 constexpr int kMostPacks = 2;
 #endif
 constexpr std::int64_t kTileColumns = kMostPacks * kWidth; ///< the most of a panel
-constexpr std::int64_t kLine = 16;                         ///< elements of a cache line
-
-/// Rows of a panel that are fetched into the nearest cache before they are read.
-constexpr std::int64_t kNearRows = 8;
-/// The same of the first panel, into the second cache.
-constexpr std::int64_t kFarRows = 64;
 
 /// Elements of x that stay in the second cache while all panels are read.
 constexpr std::int64_t kBlockElements = 262144;
@@ -79,7 +73,6 @@ struct Tile {
     std::int64_t step = 0; ///< elements from one row of x to the next
     std::int64_t inner = 0;
     const float* w = nullptr;
-    std::int64_t width = 0; ///< elements from one row of the panel to the next
     float* y = nullptr;
     std::int64_t columns = 0;     ///< of y
     std::int64_t lastCount = 0;   ///< columns of the last pack
@@ -87,13 +80,27 @@ struct Tile {
     bool isLast = false;          ///< range: the ending follows
     const float* bias = nullptr;  ///< of the first column; may be null
     const float* added = nullptr; ///< of the first element; may be null
-    // Lines that are fetched into the second cache, some per row of w.
-    const float* next = nullptr;
-    std::int64_t nextStep = 0;
 };
 
-/// `lines`: fetched from `next` per row of w.
-template <int rows, int packs, int lines> void multiplyTile(const Tile& t, const PanelEnding& ending) {
+/// Stores ended(sum, row, pack) for each sum of a tile.
+template <int rows, int packs, class Ended>
+[[gnu::always_inline]] inline void storeTile(const Tile& t, const Pack (&sums)[rows][packs],
+                                             const Ended& ended) {
+    const bool isPartial = t.lastCount < kWidth;
+#pragma GCC unroll 16
+    for (int p = 0; p < packs; ++p)
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r) {
+            float* const to = t.y + r * t.columns + p * kWidth;
+            const Pack sum = ended(sums[r][p], r, p);
+            if (p == packs - 1 && isPartial)
+                storeSome(to, sum, t.lastCount);
+            else
+                store(to, sum);
+        }
+}
+
+template <int rows, int packs> void multiplyTile(const Tile& t, const PanelEnding& ending) {
     Pack sums[rows][packs];
     const bool isPartial = t.lastCount < kWidth;
     const auto some = [&](const float* from, int p) {
@@ -104,106 +111,64 @@ template <int rows, int packs, int lines> void multiplyTile(const Tile& t, const
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p)
             sums[r][p] = t.isFirst ? all(0) : some(t.y + r * t.columns + p * kWidth, p);
+    constexpr std::int64_t width = (packs * kWidth + kLine - 1) / kLine * kLine; // of the panel
+    const float* x = t.x;
     const float* w = t.w;
-    const float* next = t.next;
-    for (std::int64_t k = 0; k < t.inner; ++k, w += t.width) {
-        const float* const elements = t.x + k;
+#pragma GCC unroll 4
+    for (std::int64_t k = 0; k < t.inner; ++k, ++x, w += width) {
         Pack factors[packs];
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
 #pragma GCC unroll 16
-        for (int p = 0; p < packs; p += kLine / kWidth)
-            __builtin_prefetch(w + kNearRows * t.width + p * kWidth);
-        if constexpr (lines > 0) {
-#pragma GCC unroll 16
-            for (int i = 0; i < lines; ++i) __builtin_prefetch(next + i * kLine, 0, 2);
-            next += t.nextStep;
-        }
-#pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
-            const Pack element = all(elements[r * t.step]);
+            const Pack element = all(x[r * t.step]);
 #pragma GCC unroll 16
             for (int p = 0; p < packs; ++p) sums[r][p] += element * factors[p];
         }
     }
+    if (!t.isLast) return storeTile(t, sums, [](Pack sum, int, int) { return sum; });
+    Pack bias[packs];
+#pragma GCC unroll 16
+    for (int p = 0; p < packs; ++p) bias[p] = t.bias ? some(t.bias + p * kWidth, p) : all(0);
     const Pack least = all(ending.least);
     const Pack most = all(ending.most);
-#pragma GCC unroll 16
-    for (int p = 0; p < packs; ++p) {
-        const Pack bias = t.bias && t.isLast ? some(t.bias + p * kWidth, p) : all(0);
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; ++r) {
-            const std::int64_t to = r * t.columns + p * kWidth;
-            Pack sum = sums[r][p];
-            if (t.isLast) {
-                sum += bias;
-                if (t.added) sum += some(t.added + to, p);
-                sum = smaller(most, larger(least, sum));
-            }
-            if (p == packs - 1 && isPartial)
-                storeSome(t.y + to, sum, t.lastCount);
-            else
-                store(t.y + to, sum);
-        }
-    }
-    if (t.isLast) finish(ending, t.y, t.columns, rows, (packs - 1) * kWidth + t.lastCount);
+    if (t.added)
+        storeTile(t, sums, [&](Pack sum, int r, int p) {
+            return smaller(most,
+                           larger(least, sum + bias[p] + some(t.added + r * t.columns + p * kWidth, p)));
+        });
+    else
+        storeTile(t, sums, [&](Pack sum, int, int p) { return smaller(most, larger(least, sum + bias[p])); });
+    finish(ending, t.y, t.columns, rows, (packs - 1) * kWidth + t.lastCount);
 }
 
-template <int rows, int lines> void multiplyPacks(int packs, const Tile& t, const PanelEnding& ending) {
+template <int rows> void multiplyPacks(int packs, const Tile& t, const PanelEnding& ending) {
     if constexpr (kMostPacks > 2)
-        if (packs == 3) return multiplyTile<rows, kMostPacks, lines>(t, ending);
-    if (packs == 2) return multiplyTile<rows, 2, lines>(t, ending);
-    multiplyTile<rows, 1, lines>(t, ending);
+        if (packs == 3) return multiplyTile<rows, kMostPacks>(t, ending);
+    if (packs == 2) return multiplyTile<rows, 2>(t, ending);
+    multiplyTile<rows, 1>(t, ending);
 }
 
-template <int lines, int most = kMostRows>
+template <int most = kMostRows>
 void multiplyRows(int rows, int packs, const Tile& t, const PanelEnding& ending) {
-    if (rows == most) return multiplyPacks<most, lines>(packs, t, ending);
-    if constexpr (most > 1) multiplyRows<lines, most - 1>(rows, packs, t, ending);
+    if (rows == most) return multiplyPacks<most>(packs, t, ending);
+    if constexpr (most > 1) multiplyRows<most - 1>(rows, packs, t, ending);
 }
 
-/// The panel that is read after this one.
-struct NextPanel {
-    const float* w = nullptr; ///< null: none
-    std::int64_t units = 0;
-};
-
-/// Computes rows of y from one panel. isCold: nothing has been fetched before.
-void multiplyPanel(Tile tile, std::int64_t rows, std::int64_t columns, NextPanel next, bool isCold,
+/// Computes rows of y from one panel. `next`: the panel that is read after it; may be null.
+void multiplyPanel(const Tile& tile, std::int64_t rows, std::int64_t columns, const float* next,
                    const PanelEnding& ending) {
-    constexpr std::int64_t kManyLines = kTileColumns / kLine;
     const std::int64_t parts = (rows + kMostRows - 1) / kMostRows;
-    // The next panel is fetched evenly during all parts but a cold first one.
-    const std::int64_t fetching = isCold && parts > 1 ? parts - 1 : parts;
-    const std::int64_t step = (next.units * kLine + fetching - 1) / fetching;
-    const float* const end = next.w ? next.w + next.units * kLine * tile.inner : nullptr;
     const std::int64_t packs = (columns + kWidth - 1) / kWidth;
-    tile.lastCount = columns - (packs - 1) * kWidth;
     for (std::int64_t i = 0; i < parts; ++i) {
         const IndexRange range = partOf(rows, i, parts);
         Tile part = tile;
+        part.lastCount = columns - (packs - 1) * kWidth;
         part.x += range.begin * tile.step;
         part.y += range.begin * tile.columns;
         if (tile.added) part.added += range.begin * tile.columns;
-        std::int64_t lines = 0;
-        if (isCold && i == 0) {
-            part.next = part.w + kFarRows * tile.width;
-            part.nextStep = tile.width;
-            lines = kManyLines;
-        } else if (next.w && next.w < end) {
-            lines = step > kLine ? kManyLines : 1;
-            part.next = next.w;
-            part.nextStep = step;
-            next.w += step * tile.inner;
-        }
-        const int count = static_cast<int>(range.end - range.begin);
-        const int wide = static_cast<int>(packs);
-        if (lines == 0)
-            multiplyRows<0>(count, wide, part, ending);
-        else if (lines == 1)
-            multiplyRows<1>(count, wide, part, ending);
-        else
-            multiplyRows<kManyLines>(count, wide, part, ending);
+        fetchPart(next, next ? tile.inner * columns : 0, i, parts);
+        multiplyRows(static_cast<int>(range.end - range.begin), static_cast<int>(packs), part, ending);
     }
 }
 
@@ -216,7 +181,6 @@ void multiply(const PanelSizes& s, const float* x, const float* w, IndexRange ro
         return w + (inner.begin * units + partOf(units, panel, s.panels).begin * (inner.end - inner.begin)) *
                        kUnitColumns;
     };
-    bool isCold = true;
     for (std::int64_t block = 0; block < s.blocks; ++block) {
         const IndexRange inner = partOf(s.inner, block, s.blocks);
         const std::int64_t length = inner.end - inner.begin;
@@ -231,21 +195,20 @@ void multiply(const PanelSizes& s, const float* x, const float* w, IndexRange ro
                           .step = s.inner,
                           .inner = length,
                           .w = panelAt(block, panel),
-                          .width = (unit.end - unit.begin) * kUnitColumns,
                           .y = y + row * s.columns + column,
                           .columns = s.columns,
                           .isFirst = block == 0,
                           .isLast = block + 1 == s.blocks};
                 if (ending.bias) tile.bias = ending.bias + column;
                 if (ending.added) tile.added = ending.added + row * s.columns + column;
-                NextPanel next{.units = unit.end - unit.begin};
+                const float* next = nullptr;
                 if (panel + 1 < panels.end)
-                    next.w = panelAt(block, panel + 1);
+                    next = panelAt(block, panel + 1);
                 else if (group + 1 == groups && !tile.isLast)
-                    next.w = panelAt(block + 1, panels.begin);
-                multiplyPanel(tile, some.end - some.begin, smallerOf(tile.width, s.columns - column), next,
-                              isCold, ending);
-                isCold = false;
+                    next = panelAt(block + 1, panels.begin);
+                const std::int64_t width = (unit.end - unit.begin) * kUnitColumns;
+                multiplyPanel(tile, some.end - some.begin, smallerOf(width, s.columns - column), next,
+                              ending);
             }
         }
     }

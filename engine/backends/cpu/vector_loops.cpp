@@ -335,7 +335,6 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
 template <int Width, class State, class Fold>
 void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width, State* states,
               const Fold& fold) {
-    constexpr int kLine = 16; // elements of a cache line
     if (width == Width) {
         State kept[Width];
         for (int c = 0; c < Width; ++c) kept[c] = states[c];
@@ -347,7 +346,7 @@ void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int6
         return;
     }
     const std::int64_t ahead = (4 * kAhead + width - 1) / width * stride;
-    constexpr std::int64_t kBlock = std::int64_t{8} * kLine;
+    constexpr std::int64_t kBlock = 8 * kLine;
     const auto add = [&](auto together) {
         for (std::int64_t c = 0; c < width; c += kBlock) {
             const std::int64_t end = c + kBlock < width ? c + kBlock : width;
