@@ -83,7 +83,7 @@ std::vector<Function> functions() {
     return {functionOf("Exp", Exp{}), functionOf("Log", Log{}), functionOf("Sqrt", Sqrt{}, 0.5),
             functionOf("Sin", Sin{}), functionOf("Cos", Cos{}), functionOf("Tan", Tan{}),
             functionOf("Asin", Asin{}), functionOf("Acos", Acos{}), functionOf("Atan", Atan{}),
-            functionOf("Tanh", Tanh{}), functionOf("Atanh", Atanh{}), functionOf("Erf", Erf{}, 6),
+            functionOf("Tanh", Tanh{}), functionOf("Atanh", Atanh{}), functionOf("Erf", Erf{}, 7),
             functionOf("Floor", Floor{}, 0), functionOf("Ceil", Ceil{}, 0), functionOf("Round", Round{}, 0),
             functionOf("Sigmoid", Sigmoid{}), functionOf("Gelu", GeluErf{}, 256),
             // 1 + tanh z loses all digits for negative z, also in f64.

@@ -165,8 +165,9 @@ private Q_SLOTS:
         QVERIFY(!isUsed("Conv", DType::f32, 127));
         QVERIFY(isUsed("Conv", DType::f32, 128));
         QVERIFY(!isUsed("Conv", DType::f64, 128));
-        QVERIFY(isUsed("ConvTranspose", DType::f32, 2));
-        QVERIFY(!isUsed("ConvTranspose", DType::f64, 2));
+        QVERIFY(!isUsed("ConvTranspose", DType::f32, 15));
+        QVERIFY(isUsed("ConvTranspose", DType::f32, 16));
+        QVERIFY(!isUsed("ConvTranspose", DType::f64, 16));
     }
 
     void theWorkspaceIsASmallPartOfTheMemory() {

@@ -45,7 +45,7 @@ struct VectorMap {
     /// out[i] = function(in[i]) on the calling thread. `out` may be the same memory as `in`. Uses SLEEF
     /// (Shibata and Petrogalli, 2020) and polynomials, with AVX2 or AVX-512 where the CPU has it. An
     /// element's result does not depend on its neighbours. Errors are at most 4 units in the last place of a
-    /// normal number, 5 of softplus and 6 of erf, except where a function is a product with a factor near 0:
+    /// normal number, 5 of softplus and 7 of erf, except where a function is a product with a factor near 0:
     /// gelu, geluTanh, swish and mish of negative numbers.
     void operator()(const float* in, float* out, std::int64_t count) const noexcept;
 };
