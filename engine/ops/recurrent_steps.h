@@ -175,7 +175,8 @@ private:
         const RecurrentPass<T>& p = m_pass;
         const auto* const weights = static_cast<const T*>(part.weights.data());
         auto* const gates = static_cast<T*>(part.gates.data());
-        for (std::int64_t column = 0; column < part.columns; column += kPanelColumns)
+        const std::int64_t panel = vectorPanelColumns();
+        for (std::int64_t column = 0; column < part.columns; column += panel)
             vectorMultiplyRows(before, p.hidden, p.batch, p.hidden, weights + column * p.hidden,
                                gates + column, part.columns);
         for (std::int64_t b = 0; b < p.batch; ++b) {
@@ -196,6 +197,7 @@ private:
         constexpr std::int64_t leastUnits = 64;
         constexpr std::int64_t line = 16;
         const RecurrentPass<T>& p = m_pass;
+        const std::int64_t panel = vectorPanelColumns();
         const std::int64_t count =
             std::max<std::int64_t>(1, std::min<std::int64_t>(hostThreads(), p.hidden / leastUnits));
         const auto firstOf = [&](std::int64_t i) {
@@ -206,16 +208,15 @@ private:
             part.first = firstOf(i);
             part.units = firstOf(i + 1) - part.first;
             const std::int64_t used = kGates * part.units;
-            part.columns = (used + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+            part.columns = (used + panel - 1) / panel * panel;
             part.gates = Tensor::onHost({DType::f32, Shape{p.batch, part.columns}});
             part.weights = Tensor::onHost({DType::f32, Shape{part.columns, p.hidden}});
             auto* const weights = static_cast<float*>(part.weights.data());
             std::fill_n(weights, part.columns * p.hidden, 0.0F);
             for (std::int64_t column = 0; column < used; ++column) {
                 const std::int64_t row = column / part.units * p.hidden + part.first + column % part.units;
-                float* const to =
-                    weights + column / kPanelColumns * kPanelColumns * p.hidden + column % kPanelColumns;
-                for (std::int64_t k = 0; k < p.hidden; ++k) to[k * kPanelColumns] = p.r[row * p.hidden + k];
+                float* const to = weights + column / panel * panel * p.hidden + column % panel;
+                for (std::int64_t k = 0; k < p.hidden; ++k) to[k * panel] = p.r[row * p.hidden + k];
             }
         }
     }

@@ -452,32 +452,30 @@ void dots(const float* x, std::int64_t length, const float* rows, std::int64_t s
     }
 }
 
-/// R rows of y, for the columns of one panel. A pass over the rows of the panel makes `kPacks` vectors of
-/// each row, whose sums stay in registers.
+#ifdef __AVX512F__
+constexpr int kPanelPacks = 4;
+#else
+constexpr int kPanelPacks = 2;
+#endif
+constexpr std::int64_t kPanelColumns = kPanelPacks * kWidth;
+
+/// R rows of y, for the columns of one panel.
 template <int R>
 void multiplyPanel(const float* x, std::int64_t xStride, std::int64_t inner, const float* panel, float* y,
                    std::int64_t yStride) {
-#ifdef __AVX512F__
-    constexpr int kPacks = 4;
-#else
-    constexpr int kPacks = 2;
-#endif
-    for (std::int64_t column = 0; column < kPanelColumns; column += kPacks * kWidth) {
-        Pack sums[R][kPacks];
-        for (auto& row : sums)
-            for (Pack& sum : row) sum = all(0);
-        const float* weights = panel + column;
-        for (std::int64_t i = 0; i < inner; ++i, weights += kPanelColumns) {
-            Pack w[kPacks];
-            for (int k = 0; k < kPacks; ++k) w[k] = load(weights + k * kWidth);
-            for (int r = 0; r < R; ++r) {
-                const Pack factor = all(x[r * xStride + i]);
-                for (int k = 0; k < kPacks; ++k) sums[r][k] = sums[r][k] + factor * w[k];
-            }
+    Pack sums[R][kPanelPacks];
+    for (auto& row : sums)
+        for (Pack& sum : row) sum = all(0);
+    for (std::int64_t i = 0; i < inner; ++i, panel += kPanelColumns) {
+        Pack w[kPanelPacks];
+        for (int k = 0; k < kPanelPacks; ++k) w[k] = load(panel + k * kWidth);
+        for (int r = 0; r < R; ++r) {
+            const Pack factor = all(x[r * xStride + i]);
+            for (int k = 0; k < kPanelPacks; ++k) sums[r][k] = sums[r][k] + factor * w[k];
         }
-        for (int r = 0; r < R; ++r)
-            for (int k = 0; k < kPacks; ++k) store(y + r * yStride + column + k * kWidth, sums[r][k]);
     }
+    for (int r = 0; r < R; ++r)
+        for (int k = 0; k < kPanelPacks; ++k) store(y + r * yStride + k * kWidth, sums[r][k]);
 }
 
 void multiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
@@ -510,8 +508,8 @@ void lstmUnits(const float* inputs, std::int64_t inputStep, const float* gates, 
 
 } // namespace
 
-const VectorLoops vectorLoops{map,        pow,   max,       expSum,   dots,         addRows,
-                              mostOfRows, scale, scaleEach, subtract, multiplyRows, lstmUnits};
+const VectorLoops vectorLoops{map,   pow,       max,      expSum,        dots,         addRows,  mostOfRows,
+                              scale, scaleEach, subtract, kPanelColumns, multiplyRows, lstmUnits};
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 void toHalf(const float* in, std::uint16_t* out, std::int64_t count) noexcept {

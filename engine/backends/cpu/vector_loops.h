@@ -21,6 +21,7 @@ struct VectorLoops {
     void (*scaleEach)(const float* in, float factor, const float* factors, float* out,
                       std::int64_t count) noexcept;
     void (*subtract)(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
+    std::int64_t panelColumns; ///< vectorPanelColumns()
     void (*multiplyRows)(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                          const float* panel, float* y, std::int64_t yStride) noexcept;
     void (*lstmUnits)(const float* inputs, std::int64_t inputStep, const float* gates, std::int64_t gateStep,

@@ -59,6 +59,8 @@ void vectorSubtract(const float* in, float first, float second, float* out, std:
     loops().subtract(in, first, second, out, count);
 }
 
+std::int64_t vectorPanelColumns() noexcept { return loops().panelColumns; }
+
 void vectorMultiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                         const float* panel, float* y, std::int64_t yStride) noexcept {
     loops().multiplyRows(x, xStride, rows, inner, panel, y, yStride);

@@ -87,9 +87,11 @@ void vectorScaleEach(const float* in, float factor, const float* factors, float*
 /// out[i] = in[i] − first − second on the calling thread. `out` may be the same memory as `in`.
 void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 
-/// y[r · yStride + k] = Σ x[r · xStride + i] · panel[i · kPanelColumns + k] for `rows` rows r, i below
-/// `inner` and k below kPanelColumns, on the calling thread. It is meant for a few rows.
-inline constexpr std::int64_t kPanelColumns = 64;
+/// The columns whose sums the registers hold for four rows.
+std::int64_t vectorPanelColumns() noexcept;
+
+/// y[r · yStride + k] = Σ x[r · xStride + i] · panel[i · n + k] for `rows` rows r, i below `inner` and k
+/// below n = vectorPanelColumns(), on the calling thread. It is meant for a few rows.
 void vectorMultiplyRows(const float* x, std::int64_t xStride, std::int64_t rows, std::int64_t inner,
                         const float* panel, float* y, std::int64_t yStride) noexcept;
 
