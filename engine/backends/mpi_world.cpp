@@ -291,6 +291,19 @@ private:
                                   : std::string("it was not in a step");
     }
 
+    /// The other ranks that have been silent for about as long as the lost one: what stops one may stop
+    /// another, and then the first to be missed need not be the cause.
+    std::string alsoSilent(int lost, std::int64_t now) const {
+        std::string out;
+        for (int peer = 0; peer < size(); ++peer) {
+            const Other& other = m_others[static_cast<std::size_t>(peer)];
+            const std::int64_t silence = now - other.heard.since;
+            if (peer == rank() || peer == lost || other.last.isLeaving || silence < m_stallNs / 2) continue;
+            out += fmt::format("; nor has rank {} for {:.1f} s", peer, static_cast<double>(silence) / 1e9);
+        }
+        return out;
+    }
+
     void findLost(std::int64_t now) {
         const double seconds = static_cast<double>(m_stallNs) / 1e9;
         const bool isWaiting = m_callSince > 0 && now - m_callSince > m_stallNs;
@@ -298,10 +311,11 @@ private:
             const Other& other = m_others[static_cast<std::size_t>(peer)];
             if (peer == rank() || other.last.isLeaving) continue;
             if (now - other.heard.since > m_stallNs)
-                return abort(fmt::format(
-                    "rank {} has not answered for {:g} s: it was stopped, has ended or has lost "
-                    "its connection; {}{}",
-                    peer, seconds, lastStepOf(other), info().localSize < size() ? m_advice : std::string()));
+                return abort(
+                    fmt::format("rank {} has not answered for {:g} s: it was stopped, has ended or has lost "
+                                "its connection; {}{}{}",
+                                peer, seconds, lastStepOf(other), alsoSilent(peer, now),
+                                info().localSize < size() ? m_advice : std::string()));
             // A rank that answers may be long in a step, but not while others wait for a call that it does
             // not make.
             const bool isAwaited = m_callPeer == kAll ? other.last.calls < m_calls : peer == m_callPeer;
