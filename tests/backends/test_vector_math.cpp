@@ -309,6 +309,31 @@ private Q_SLOTS:
         }
     }
 
+    /// A few rows times a panel. Nothing beside the rows is written.
+    void rowsTimesAPanel() {
+        for (const Build& build : builds())
+            for (std::int64_t rows = 1; rows <= 9; ++rows)
+                for (const std::int64_t inner : {1, 3, 20}) {
+                    const std::int64_t columns = build.panelColumns;
+                    const std::int64_t xStride = inner + 2;
+                    const std::int64_t yStride = columns + 3;
+                    std::vector<float> x;
+                    for (std::int64_t i = 0; i < rows * xStride; ++i) x.push_back(float(i % 7) - 2.5F);
+                    std::vector<float> panel;
+                    for (std::int64_t i = 0; i < inner * columns; ++i) panel.push_back(float(i % 11) - 4.5F);
+                    std::vector<float> y(std::size_t(rows * yStride), -7.0F);
+                    build.multiplyRows(x.data(), xStride, rows, inner, panel.data(), y.data(), yStride);
+                    for (std::int64_t r = 0; r < rows; ++r)
+                        for (std::int64_t c = 0; c < yStride; ++c) {
+                            double wanted = c < columns ? 0 : -7; // exact in f32, too
+                            for (std::int64_t k = 0; c < columns && k < inner; ++k)
+                                wanted += double(x[std::size_t(r * xStride + k)]) *
+                                          double(panel[std::size_t(k * columns + c)]);
+                            QCOMPARE(double(y[std::size_t(r * yStride + c)]), wanted);
+                        }
+                }
+    }
+
     /// Every number of elements around the width of a vector, and of rows around those at a time. Nothing
     /// beside the rows is read, and a NaN reaches its row only.
     void dotsOfRows() {

@@ -126,8 +126,9 @@ bool hasTiles(const Convolution& s) {
            });
 }
 
-/// oneDNN is as fast or faster with windows of one element and AVX2, and with weights that stay in the cache
-/// unless a tensor is added, which it copies first, or y is a part of a tensor, which it does not write.
+/// With AVX2 only, oneDNN is as fast or faster for windows of one element. For others, and with AVX-512, it
+/// is for weights that stay in the cache, unless a tensor is added, which it copies first, or y is a part of
+/// a tensor, which it does not write.
 bool isFaster(const Convolution& s, const NativeConvolution::Tensors& tensors) {
     constexpr std::int64_t kLeastWeights = 1 << 18;
     return (hasAvx512() || s.window.tapCount() > 1) &&

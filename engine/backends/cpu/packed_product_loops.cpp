@@ -167,7 +167,7 @@ void multiplyPanel(const Tile& tile, std::int64_t rows, std::int64_t columns, co
         part.x += range.begin * tile.step;
         part.y += range.begin * tile.columns;
         if (tile.added) part.added += range.begin * tile.columns;
-        fetchPart(next, next ? tile.inner * columns : 0, i, parts);
+        fetchPart(next, next ? tile.inner * ((columns + kLine - 1) / kLine * kLine) : 0, i, parts);
         multiplyRows(static_cast<int>(range.end - range.begin), static_cast<int>(packs), part, ending);
     }
 }

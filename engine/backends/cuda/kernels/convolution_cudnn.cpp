@@ -315,11 +315,20 @@ private:
 
     /// On an H100, both gradients took 0.23 to 1.0 of the time with Winograd's algorithm, compared with the
     /// library's first deterministic one. The forward pass took 1.07 and more of it with 64 channels or less,
-    /// 0.6 with 512, and 0.21 with 256 and large images. Sums of few products are exact or nearly so, and the
-    /// error of the transforms would be visible: 9e-6 instead of 0 for two channels and small integers.
+    /// 0.6 with 512, and 0.21 with 256 and large images. A gradient of the input that sums few products is
+    /// exact or nearly so, and the error of the transforms would be visible: 9e-6 instead of 0 for two
+    /// channels and small integers.
     bool suitsWinograd() const {
-        const std::int64_t enough = isForward() ? 128 : 16;
-        return std::min(m_call.w.shape[0], m_call.w.shape[1]) >= enough;
+        const std::int64_t channels = std::min(m_call.w.shape[0], m_call.w.shape[1]);
+        switch (m_call.kind) {
+        case ConvolutionKind::forward:
+            return channels >= 128;
+        case ConvolutionKind::transposed:
+            return channels >= 16;
+        case ConvolutionKind::weightGradient:
+            break;
+        }
+        return true;
     }
 
     int choose(int& count, AlgorithmTime* times) const {
