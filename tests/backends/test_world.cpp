@@ -203,7 +203,8 @@ private Q_SLOTS:
     }
 
     void textsAreGatheredAtTheFirstRank() {
-        const std::string large(40'000'000, 'x'); // more than one message
+        std::string large; // more than one message
+        large.resize(40'000'000, 'x');
         std::vector<std::vector<std::string>> texts(3);
         const auto errors = onRanks(3, [&](const std::shared_ptr<World>& world) {
             const auto r = static_cast<std::size_t>(world->rank());
@@ -463,7 +464,7 @@ private Q_SLOTS:
         const Launcher launcher{"mpirun of Open MPI", "openmpi", 0, 4, 0, 4};
         const auto refusalWith = [&](const char* choice) {
             qputenv("TWB_MPI", choice);
-            const QString out = refusal([&] { openMpiWorld(launcher, {}); });
+            QString out = refusal([&] { openMpiWorld(launcher, {}); });
             qunsetenv("TWB_MPI");
             return out;
         };

@@ -1,5 +1,5 @@
-// An MPI plugin of rank 0 of three, for a machine that is too busy: ranks 1 and 2 never say anything, and each
-// look whether a barrier is done takes 60 ms.
+// An MPI plugin of rank 0 of three, for a machine that is too busy: ranks 1 and 2 never say anything, and
+// each look whether a barrier is done takes 60 ms.
 
 #include "backends/mpi/mpi_table.h"
 #include "backends/world.h"
