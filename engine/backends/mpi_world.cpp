@@ -291,15 +291,16 @@ private:
                                   : std::string("it was not in a step");
     }
 
-    /// The other ranks that have been silent for about as long as the lost one: what stops one may stop
-    /// another, and then the first to be missed need not be the cause.
+    /// The other ranks that have been silent for at least half of the limit. A rank that waits for the
+    /// stopped one may be silent, too, and may be missed first.
     std::string alsoSilent(int lost, std::int64_t now) const {
         std::string out;
         for (int peer = 0; peer < size(); ++peer) {
             const Other& other = m_others[static_cast<std::size_t>(peer)];
             const std::int64_t silence = now - other.heard.since;
             if (peer == rank() || peer == lost || other.last.isLeaving || silence < m_stallNs / 2) continue;
-            out += fmt::format("; nor has rank {} for {:.1f} s", peer, static_cast<double>(silence) / 1e9);
+            out += fmt::format("; rank {} has been silent for {:.1f} s, too", peer,
+                               static_cast<double>(silence) / 1e9);
         }
         return out;
     }

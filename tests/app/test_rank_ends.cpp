@@ -211,7 +211,7 @@ private Q_SLOTS:
             // Another rank may wait for the victim, be silent, too, and be missed first.
             QVERIFY2(
                 (ended.err.contains(QString("twb: rank %1 has not answered for 3 s").arg(victim->rank)) ||
-                 ended.err.contains(QString("; nor has rank %1 for ").arg(victim->rank))) &&
+                 ended.err.contains(QString("; rank %1 has been silent for ").arg(victim->rank))) &&
                     ended.err.contains("its last step was \""),
                 qPrintable(ended.err));
             QVERIFY(isEmptyWithin(twb.file(""), 60000));
