@@ -283,7 +283,7 @@ bool isDepthwise(const Convolution& s) {
 }
 
 /// Whether depthwise kernels for this window are faster than oneDNN's even if no activation function follows.
-/// With AVX2 only, whole networks take as long with either.
+/// With AVX2 only, whole networks take as long with these kernels as with oneDNN's.
 bool hasFastColumns(const Window& window) {
     const WindowAxis& across = window.axes[1];
     const bool isShort = across.kernel == 3 || across.kernel == 5;

@@ -296,9 +296,8 @@ void slideOver(int count, const Windows& at, std::int64_t first, std::int64_t la
     if constexpr (places > 1)
         if (count < places) return slideOver<Slider, places - 1>(count, at, first, last);
     std::int64_t c = first;
-    if constexpr (kMostPacks > 1)
-        for (; c + kMostPacks * kWidth <= last; c += kMostPacks * kWidth)
-            Slider::template slide<places, kMostPacks>(at, c);
+    for (; c + kMostPacks * kWidth <= last; c += kMostPacks * kWidth)
+        Slider::template slide<places, kMostPacks>(at, c);
     for (; c < last; c += kWidth) Slider::template slide<places, 1>(at, c);
     apply(at.ending, at.y + first, places, at.sizes.outStep, last - first);
 }

@@ -4,7 +4,7 @@ namespace twb {
 
 /// Whether this CPU has AVX-512.
 inline bool hasAvx512() noexcept { return __builtin_cpu_supports("avx512f"); }
-/// Whether it has AVX2, with FMA and conversions of f16.
+/// Whether this CPU has AVX2, FMA and conversions of f16 (F16C).
 inline bool hasAvx2() noexcept {
 #ifdef __clang__ // does not know f16c, which all known CPUs with AVX2 have
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

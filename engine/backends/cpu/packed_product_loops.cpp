@@ -67,6 +67,11 @@ void finish(const PanelEnding& ending, float* y, std::int64_t stride, int rows, 
     }
 }
 
+/// The width of a panel that has `columns` columns of y.
+constexpr std::int64_t wholeUnits(std::int64_t columns) {
+    return (columns + kUnitColumns - 1) / kUnitColumns * kUnitColumns;
+}
+
 /// Some rows and columns of y, for one range of rows of w.
 struct Tile {
     const float* x = nullptr;
@@ -111,7 +116,7 @@ template <int rows, int packs> void multiplyTile(const Tile& t, const PanelEndin
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p)
             sums[r][p] = t.isFirst ? all(0) : some(t.y + r * t.columns + p * kWidth, p);
-    constexpr std::int64_t width = (packs * kWidth + kLine - 1) / kLine * kLine; // of the panel
+    constexpr std::int64_t width = wholeUnits(packs * kWidth); // of the panel
     const float* x = t.x;
     const float* w = t.w;
 #pragma GCC unroll 4
@@ -167,7 +172,7 @@ void multiplyPanel(const Tile& tile, std::int64_t rows, std::int64_t columns, co
         part.x += range.begin * tile.step;
         part.y += range.begin * tile.columns;
         if (tile.added) part.added += range.begin * tile.columns;
-        fetchPart(next, next ? tile.inner * ((columns + kLine - 1) / kLine * kLine) : 0, i, parts);
+        fetchPart(next, next ? tile.inner * wholeUnits(columns) : 0, i, parts);
         multiplyRows(static_cast<int>(range.end - range.begin), static_cast<int>(packs), part, ending);
     }
 }

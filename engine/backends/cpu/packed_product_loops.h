@@ -50,7 +50,7 @@ struct PanelKernels {
     /// bits for all ranges.
     void (*multiply)(const PanelSizes& sizes, const float* x, const float* w, IndexRange rows,
                      IndexRange panels, const PanelEnding& ending, float* y) noexcept = nullptr;
-    /// The most neighbouring units of a panel: the registers hold the sums of as many columns.
+    /// The largest number of units in a panel. It is limited by the sums that the registers hold.
     std::int64_t panelUnits = 1;
 };
 

@@ -38,8 +38,8 @@ private:
     std::exception_ptr m_exception; ///< written by the one thread that set m_caught
 };
 
-/// Hands out the numbers [0, total). Each thread gets those of its own share, neighbours one after the other,
-/// and then what is left of the others', so that a thread that is delayed does not stall all.
+/// Distributes the numbers [0, total) over threads. Each thread takes the numbers of its own share in order,
+/// and then what is left of the other threads' shares, so that a delayed thread does not stall all.
 class WorkShares {
 public:
     WorkShares(std::int64_t total, int threads) : m_count(std::clamp(threads, 1, kMost)) {
@@ -48,7 +48,7 @@ public:
             m_shares[static_cast<std::size_t>(i)].end = total * (i + 1) / m_count;
         }
     }
-    /// Calls body(number) for each number that no other thread has taken.
+    /// Takes numbers on thread `thread` until none is left, and calls body(number) for each.
     template <class Body> void run(int thread, const Body& body) {
         for (int i = 0; i < m_count; ++i) {
             Share& share = m_shares[static_cast<std::size_t>((thread + i) % m_count)];

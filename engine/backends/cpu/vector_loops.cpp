@@ -138,7 +138,7 @@ Pair exponentOf(Pack x, Pack y) {
 /// exponent is not finite.
 Pack power(Pack x, Pack y) {
     const Pair z = exponentOf(x, y);
-    // Beyond these bounds of the exponent, the power is 0 or infinite, and z.low may be NaN.
+    // Where |z.high| is larger, the power is 0 or infinite, and z.low may be NaN.
     const Rounded e(smaller(all(250), larger(all(-250), z.high)));
     const Pack ln2 = all(0.693147182F);
     const Pack r = (z.high - e.n) * ln2 + z.low * ln2;
@@ -459,7 +459,7 @@ constexpr int kPanelPacks = 2;
 #endif
 constexpr std::int64_t kPanelColumns = kPanelPacks * kWidth;
 
-/// R rows of y, for the columns of one panel.
+/// Computes R rows of y, in the columns of one panel.
 template <int R>
 void multiplyPanel(const float* x, std::int64_t xStride, std::int64_t inner, const float* panel, float* y,
                    std::int64_t yStride) {

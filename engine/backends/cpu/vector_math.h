@@ -87,7 +87,7 @@ void vectorScaleEach(const float* in, float factor, const float* factors, float*
 /// out[i] = in[i] − first − second on the calling thread. `out` may be the same memory as `in`.
 void vectorSubtract(const float* in, float first, float second, float* out, std::int64_t count) noexcept;
 
-/// The columns of a panel of vectorMultiplyRows(): their sums fit into the registers for four rows.
+/// The number of columns of a panel of vectorMultiplyRows(). The registers hold their sums for four rows.
 std::int64_t vectorPanelColumns() noexcept;
 
 /// y[r · yStride + k] = Σ x[r · xStride + i] · panel[i · n + k] for `rows` rows r, i below `inner` and k
