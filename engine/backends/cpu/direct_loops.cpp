@@ -39,6 +39,7 @@ struct Part {
     const float* w;
     std::int64_t wStep;
     std::int64_t count;
+    Ahead ahead;
     float* y;
     std::int64_t yStep;
     std::int64_t lastCount; ///< columns of the last pack
@@ -83,6 +84,7 @@ template <int rows, int packs> void multiplyRows(const Part& part, const Ending&
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < kPointers; ++i) x[i] = part.x + kTogether * i * xStep;
     const float* w = part.w;
+    Ahead ahead = part.ahead;
     Pack sums[rows][packs];
     if (part.begins) {
 #pragma GCC unroll 16
@@ -109,6 +111,7 @@ template <int rows, int packs> void multiplyRows(const Part& part, const Ending&
         Pack factors[packs];
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
+        ahead.fetch();
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const Pack element = all(x[r / kTogether][r % kTogether * xStep]);
@@ -270,7 +273,9 @@ void multiplyPanel(const DirectSizes& s, const Block& block, const float* x, con
                 part.w = factors + c;
                 part.wStep = width;
                 part.count = count;
-                if (hasNext && c == 0) fetchPart(factors + width * count, width * count, t, block.count);
+                const bool fetches = hasNext && c == 0;
+                part.ahead = {fetches ? factors + width * count : factors, count, fetches ? width : 0, t,
+                              block.count};
                 float* const to = y + tile.position * s.step + c;
                 part.yStep = s.step;
                 part.lastCount = here - (packs - 1) * kWidth;

@@ -105,7 +105,7 @@ template <int rows, int packs, class Ended>
         }
 }
 
-template <int rows, int packs> void multiplyTile(const Tile& t, const PanelEnding& ending) {
+template <int rows, int packs> void multiplyTile(const Tile& t, Ahead ahead, const PanelEnding& ending) {
     Pack sums[rows][packs];
     const bool isPartial = t.lastCount < kWidth;
     const auto some = [&](const float* from, int p) {
@@ -124,6 +124,7 @@ template <int rows, int packs> void multiplyTile(const Tile& t, const PanelEndin
         Pack factors[packs];
 #pragma GCC unroll 16
         for (int p = 0; p < packs; ++p) factors[p] = load(w + p * kWidth);
+        ahead.fetch();
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
             const Pack element = all(x[r * t.step]);
@@ -147,17 +148,17 @@ template <int rows, int packs> void multiplyTile(const Tile& t, const PanelEndin
     finish(ending, t.y, t.columns, rows, (packs - 1) * kWidth + t.lastCount);
 }
 
-template <int rows> void multiplyPacks(int packs, const Tile& t, const PanelEnding& ending) {
+template <int rows> void multiplyPacks(int packs, const Tile& t, Ahead ahead, const PanelEnding& ending) {
     if constexpr (kMostPacks > 2)
-        if (packs == 3) return multiplyTile<rows, kMostPacks>(t, ending);
-    if (packs == 2) return multiplyTile<rows, 2>(t, ending);
-    multiplyTile<rows, 1>(t, ending);
+        if (packs == 3) return multiplyTile<rows, kMostPacks>(t, ahead, ending);
+    if (packs == 2) return multiplyTile<rows, 2>(t, ahead, ending);
+    multiplyTile<rows, 1>(t, ahead, ending);
 }
 
 template <int most = kMostRows>
-void multiplyRows(int rows, int packs, const Tile& t, const PanelEnding& ending) {
-    if (rows == most) return multiplyPacks<most>(packs, t, ending);
-    if constexpr (most > 1) multiplyRows<most - 1>(rows, packs, t, ending);
+void multiplyRows(int rows, int packs, const Tile& t, Ahead ahead, const PanelEnding& ending) {
+    if (rows == most) return multiplyPacks<most>(packs, t, ahead, ending);
+    if constexpr (most > 1) multiplyRows<most - 1>(rows, packs, t, ahead, ending);
 }
 
 /// Computes rows of y from one panel. `next`: the panel that is read after it; may be null.
@@ -172,8 +173,8 @@ void multiplyPanel(const Tile& tile, std::int64_t rows, std::int64_t columns, co
         part.x += range.begin * tile.step;
         part.y += range.begin * tile.columns;
         if (tile.added) part.added += range.begin * tile.columns;
-        fetchPart(next, next ? tile.inner * wholeUnits(columns) : 0, i, parts);
-        multiplyRows(static_cast<int>(range.end - range.begin), static_cast<int>(packs), part, ending);
+        const Ahead ahead(next ? next : tile.w, tile.inner, next ? wholeUnits(columns) : 0, i, parts);
+        multiplyRows(static_cast<int>(range.end - range.begin), static_cast<int>(packs), part, ahead, ending);
     }
 }
 
