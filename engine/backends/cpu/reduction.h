@@ -39,10 +39,34 @@ ReductionView splitAxes(const TensorView& in, const std::array<bool, kMaxRank>& 
 
 namespace reduction {
 
+/// Lanes of a long row with a vectorised form: with AVX-512, four registers of f64 hide the time of an
+/// addition. For shorter rows, adding up the lanes takes too long.
+inline constexpr std::int64_t kManyLanes = 32;
+
 template <class Rule>
 concept hasVectorForm = requires(typename Rule::State* states, const typename Rule::Value* in) {
     Rule::addRows(states, in, std::int64_t{}, std::int64_t{}, std::int64_t{});
 };
+
+/// Adds a row in `lanes` independent sums, which allow as many additions at a time, up to its last multiple
+/// of `lanes`. Returns how many elements these are.
+template <std::int64_t lanes, class Rule>
+std::int64_t addLanes(const Rule& rule, typename Rule::State& state, const typename Rule::Value* in,
+                      std::int64_t step, std::int64_t count, std::int64_t at) {
+    std::array<typename Rule::State, lanes> lane{};
+    std::int64_t i = 0;
+    if constexpr (hasVectorForm<Rule>) {
+        if (step == 1) {
+            Rule::addRows(lane.data(), in, count / lanes, lanes, lanes);
+            i = count / lanes * lanes;
+        }
+    }
+    for (; i + lanes <= count; i += lanes)
+        for (std::int64_t k = 0; k < lanes; ++k)
+            rule.add(lane[static_cast<std::size_t>(k)], in[(i + k) * step], at + i + k);
+    for (const auto& part : lane) rule.merge(state, part);
+    return i;
+}
 
 /// One row of `count` elements, `step` apart; the first is at position `at`.
 template <class Rule>
@@ -50,22 +74,10 @@ void addRow(const Rule& rule, typename Rule::State& state, const typename Rule::
             std::int64_t count, std::int64_t at) {
     constexpr std::int64_t lanes = Rule::lanes;
     std::int64_t i = 0;
-    if constexpr (lanes > 1) {
-        if (count >= 2 * lanes) {
-            // Independent lanes allow several additions at a time.
-            std::array<typename Rule::State, lanes> lane{};
-            if constexpr (hasVectorForm<Rule>) {
-                if (step == 1) {
-                    Rule::addRows(lane.data(), in, count / lanes, lanes, lanes);
-                    i = count / lanes * lanes;
-                }
-            }
-            for (; i + lanes <= count; i += lanes)
-                for (std::int64_t k = 0; k < lanes; ++k)
-                    rule.add(lane[static_cast<std::size_t>(k)], in[(i + k) * step], at + i + k);
-            for (const auto& part : lane) rule.merge(state, part);
-        }
-    }
+    if constexpr (hasVectorForm<Rule> && lanes < kManyLanes)
+        if (step == 1 && count >= 16 * kManyLanes) i = addLanes<kManyLanes>(rule, state, in, 1, count, at);
+    if constexpr (lanes > 1)
+        if (count - i >= 2 * lanes) i += addLanes<lanes>(rule, state, in + i * step, step, count - i, at + i);
     for (; i < count; ++i) rule.add(state, in[i * step], at + i);
 }
 

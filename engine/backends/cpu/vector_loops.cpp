@@ -368,7 +368,9 @@ void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int6
 void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
              double* sums) noexcept {
     const auto fold = [=](const auto& of) {
-        foldRows<8>(in, rows, stride, width, sums, [&](double sum, float x) { return sum + of(double(x)); });
+        const auto add = [&](double sum, float x) { return sum + of(double(x)); };
+        if (width == 32) return foldRows<32>(in, rows, stride, width, sums, add);
+        foldRows<8>(in, rows, stride, width, sums, add);
     };
     switch (summand) {
     case Summand::value:
