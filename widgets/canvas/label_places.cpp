@@ -97,8 +97,8 @@ void placeBeside(PriceLabel& label, const Scene& scene, const QRectF& around, st
         least = std::min(least, hidden);
         return hidden == 0;
     };
-    // Below or above the area, shifted by up to half of the label's width, but not under the lane headers;
-    // then farther away.
+    // Tries places below and above the area, shifted by up to half of the label's width but not under the
+    // lane headers, and then places farther away.
     for (const double gap : {kGap, 4 * kGap, 10 * kGap}) {
         for (const double shift : {0.0, 0.25, -0.25, 0.5, -0.5}) {
             const double x = std::max(around.center().x() - w / 2 + shift * w, 0.0);

@@ -273,9 +273,8 @@ void multiplyPanel(const DirectSizes& s, const Block& block, const float* x, con
                 part.w = factors + c;
                 part.wStep = width;
                 part.count = count;
-                const bool fetches = hasNext && c == 0;
-                part.ahead = {fetches ? factors + width * count : factors, count, fetches ? width : 0, t,
-                              block.count};
+                if (hasNext && c == 0)
+                    part.ahead = Ahead(factors + width * count, count, width, t, block.count);
                 float* const to = y + tile.position * s.step + c;
                 part.yStep = s.step;
                 part.lastCount = here - (packs - 1) * kWidth;

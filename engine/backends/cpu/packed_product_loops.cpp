@@ -173,7 +173,7 @@ void multiplyPanel(const Tile& tile, std::int64_t rows, std::int64_t columns, co
         part.x += range.begin * tile.step;
         part.y += range.begin * tile.columns;
         if (tile.added) part.added += range.begin * tile.columns;
-        const Ahead ahead(next ? next : tile.w, tile.inner, next ? wholeUnits(columns) : 0, i, parts);
+        const Ahead ahead = next ? Ahead(next, tile.inner, wholeUnits(columns), i, parts) : Ahead();
         multiplyRows(static_cast<int>(range.end - range.begin), static_cast<int>(packs), part, ahead, ending);
     }
 }

@@ -39,8 +39,8 @@ ReductionView splitAxes(const TensorView& in, const std::array<bool, kMaxRank>& 
 
 namespace reduction {
 
-/// Lanes of a long row with a vectorised form: with AVX-512, four registers of f64 hide the time of an
-/// addition. For shorter rows, adding up the lanes takes too long.
+/// Lanes of a long row if the rule has a vectorised form. With AVX-512, sums in f64 fill four registers,
+/// which hides the latency of an addition. For shorter rows, merging so many lanes takes too long.
 inline constexpr std::int64_t kManyLanes = 32;
 
 template <class Rule>

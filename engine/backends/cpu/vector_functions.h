@@ -168,10 +168,12 @@ public:
     Ahead(const float* from, std::int64_t rows, std::int64_t width, std::int64_t at, std::int64_t parts) {
 #ifdef __AVX512F__
         const std::int64_t step = (width + parts - 1) / parts;
-        const bool fetches = at * step < width;
-        m_from = fetches ? from + at * rows * step : from;
-        m_step = fetches && step <= kLine ? step : 0;
-        if (step <= kLine) return;
+        if (step <= kLine) {
+            if (at * step >= width) return; // earlier parts are the whole matrix
+            m_from = from + at * rows * step;
+            m_step = step;
+            return;
+        }
 #endif
         fetchPart(from, rows * width, at, parts);
     }
@@ -184,7 +186,8 @@ public:
 
 private:
 #ifdef __AVX512F__
-    const float* m_from = nullptr;
+    static constexpr float kNothing = 0; ///< what fetch() reads if no part is left for it
+    const float* m_from = &kNothing;
     std::int64_t m_step = 0;
 #endif
 };

@@ -138,7 +138,7 @@ Pair exponentOf(Pack x, Pack y) {
 /// exponent is not finite.
 Pack power(Pack x, Pack y) {
     const Pair z = exponentOf(x, y);
-    // Where |z.high| is larger, the power is 0 or infinite, and z.low may be NaN.
+    // Where |z.high| is above 250, the power is 0 or infinite, and z.low may be NaN.
     const Rounded e(smaller(all(250), larger(all(-250), z.high)));
     const Pack ln2 = all(0.693147182F);
     const Pack r = (z.high - e.n) * ln2 + z.low * ln2;
@@ -330,21 +330,22 @@ double expSum(const float* in, float shift, float* out, std::int64_t count) noex
     return sum;
 }
 
-/// Calls fold(state, element) for the elements of each row with the state of their column. The states of
-/// exactly `Width` columns stay in registers; those of any other number are in memory.
-template <int Width, class State, class Fold>
+/// foldRows() for few columns, whose states stay in registers.
+template <int width, class State, class Fold>
+void foldLanes(const float* in, std::int64_t rows, std::int64_t stride, State* states, const Fold& fold) {
+    State kept[width];
+    for (int c = 0; c < width; ++c) kept[c] = states[c];
+    for (std::int64_t r = 0; r < rows; ++r, in += stride) {
+        for (int c = 0; c < width; c += kLine) fetch(in + c);
+        for (int c = 0; c < width; ++c) kept[c] = fold(kept[c], in[c]);
+    }
+    for (int c = 0; c < width; ++c) states[c] = kept[c];
+}
+
+/// Calls fold(state, element) for the elements of each row with the state of their column.
+template <class State, class Fold>
 void foldRows(const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width, State* states,
               const Fold& fold) {
-    if (width == Width) {
-        State kept[Width];
-        for (int c = 0; c < Width; ++c) kept[c] = states[c];
-        for (std::int64_t r = 0; r < rows; ++r, in += stride) {
-            for (int c = 0; c < Width; c += kLine) fetch(in + c);
-            for (int c = 0; c < Width; ++c) kept[c] = fold(kept[c], in[c]);
-        }
-        for (int c = 0; c < Width; ++c) states[c] = kept[c];
-        return;
-    }
     const std::int64_t ahead = (4 * kAhead + width - 1) / width * stride;
     constexpr std::int64_t kBlock = 8 * kLine;
     const auto add = [&](auto together) {
@@ -369,8 +370,10 @@ void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t s
              double* sums) noexcept {
     const auto fold = [=](const auto& of) {
         const auto add = [&](double sum, float x) { return sum + of(double(x)); };
-        if (width == 32) return foldRows<32>(in, rows, stride, width, sums, add);
-        foldRows<8>(in, rows, stride, width, sums, add);
+        // The lanes of reduction.h.
+        if (width == 8) return foldLanes<8>(in, rows, stride, sums, add);
+        if (width == 32) return foldLanes<32>(in, rows, stride, sums, add);
+        foldRows(in, rows, stride, width, sums, add);
     };
     switch (summand) {
     case Summand::value:
@@ -384,10 +387,12 @@ void addRows(Summand summand, const float* in, std::int64_t rows, std::int64_t s
 
 void mostOfRows(bool largest, const float* in, std::int64_t rows, std::int64_t stride, std::int64_t width,
                 float* most) noexcept {
-    if (largest)
-        return foldRows<32>(in, rows, stride, width, most,
-                            [](float a, float x) { return x > a || x != x ? x : a; });
-    foldRows<32>(in, rows, stride, width, most, [](float a, float x) { return x < a || x != x ? x : a; });
+    const auto fold = [=](const auto& of) {
+        if (width == 32) return foldLanes<32>(in, rows, stride, most, of);
+        foldRows(in, rows, stride, width, most, of);
+    };
+    if (largest) return fold([](float a, float x) { return x > a || x != x ? x : a; });
+    fold([](float a, float x) { return x < a || x != x ? x : a; });
 }
 
 void scale(const float* in, float factor, float* out, std::int64_t count) noexcept {
